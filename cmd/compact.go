@@ -1,0 +1,329 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"tablectl/compact"
+	"tablectl/internal/bytesize"
+	"tablectl/internal/fileio"
+	"tablectl/internal/version"
+	"tablectl/snapshot"
+	"tablectl/table"
+)
+
+func (a *app) compactCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "compact [TABLE]",
+		Short: "Merge small files and publish one COMPACT snapshot",
+		Long: `compact reads the latest snapshot of a table, plans which files to merge,
+merges them, and publishes the result as one snapshot of kind COMPACT. When
+nothing is worth merging it publishes nothing. When a task fails, every file
+that the run has written is removed and the table stays as it was.
+
+TABLE is a table's folder, with $branch_NAME behind it for a branch, or
+db.table inside of --warehouse.`,
+		Example: `  tablectl compact /warehouse/shop.db/orders
+  tablectl compact --warehouse /warehouse shop.orders --where "dt >= '2026-11-01'"
+  tablectl compact --where p=a --commit-user etl --output json`,
+		Args: tableArg,
+		RunE: a.runCompact,
+	}
+	f := c.Flags()
+	f.StringArray("where", nil, "partition filter, such as \"dt = '2026-11-01' AND hr < 12\"; repeated ones are combined with AND")
+	f.StringArray("filter-json", nil, `the same as a dict, such as {"method":"equal","field":"dt","literals":["2026-11-01"]}`)
+	f.String("commit-user", "", "the snapshot records USER-compact-<random>")
+	f.String("strategy", string(compact.Full), "full or minor")
+	f.Int("parallelism", 0, "tasks that run at once (default: the number of CPUs)")
+	f.String("memory", "", "bound on the memory of the run, such as 2gb (default: from the cgroup or the machine)")
+	f.StringArray("table-option", nil, "KEY=VALUE, overrides a stored table option for this run")
+	return c
+}
+
+// compactResult is the JSON document of a run.
+type compactResult struct {
+	header
+	Table               string            `json:"table"`
+	Status              string            `json:"status"`
+	Tasks               int               `json:"tasks"`
+	FilesRemoved        int               `json:"files_removed"`
+	FilesAdded          int               `json:"files_added"`
+	RowsWritten         int64             `json:"rows_written"`
+	BytesRemoved        int64             `json:"bytes_removed"`
+	BytesAdded          int64             `json:"bytes_added"`
+	ChangelogFilesAdded int               `json:"changelog_files_added"`
+	SnapshotBefore      *int64            `json:"snapshot_before"`
+	SnapshotAfter       *int64            `json:"snapshot_after"`
+	CommitUser          *string           `json:"commit_user"`
+	Attempts            int               `json:"attempts"`
+	DurationMillis      int64             `json:"duration_ms"`
+	Partitions          []compactedBucket `json:"partitions"`
+	Skipped             map[string]int    `json:"skipped"`
+	Warnings            []string          `json:"warnings"`
+	Error               *errorJSON        `json:"error"`
+}
+
+// compactedBucket is what a run did to one bucket.
+type compactedBucket struct {
+	Partition    map[string]any `json:"partition"`
+	Bucket       int32          `json:"bucket"`
+	FilesRemoved int            `json:"files_removed"`
+	FilesAdded   int            `json:"files_added"`
+	RowsWritten  int64          `json:"rows_written"`
+	BytesRemoved int64          `json:"bytes_removed"`
+	BytesAdded   int64          `json:"bytes_added"`
+}
+
+const (
+	statusCommitted = "committed"
+	statusNothing   = "nothing_to_do"
+	statusFailed    = "failed"
+	statusUnknown   = "unknown"
+)
+
+func (a *app) runCompact(cmd *cobra.Command, args []string) error {
+	location, err := a.config.location(args)
+	if err != nil {
+		return a.compactDone(location, nil, &compact.Report{}, err)
+	}
+	t, options, err := a.openForCompact(cmd, location)
+	if err != nil {
+		return a.compactDone(location, t, &compact.Report{}, err)
+	}
+	report, err := compact.Table(cmd.Context(), t, options)
+	return a.compactDone(location, t, report, err)
+}
+
+// openForCompact opens the table and checks everything that the user gave, before
+// anything but the table's definition is read.
+func (a *app) openForCompact(cmd *cobra.Command, location string) (*table.Table, compact.Options, error) {
+	var o compact.Options
+	overrides, err := a.config.overrides(cmd)
+	if err != nil {
+		return nil, o, err
+	}
+	if o.CommitUser = a.config.text("commit-user"); cmd.Flags().Changed("commit-user") || o.CommitUser != "" {
+		if err := checkCommitUser(o.CommitUser); err != nil {
+			return nil, o, usageError(err)
+		}
+	}
+	if o.Strategy = compact.Strategy(a.config.text("strategy")); o.Strategy != compact.Full && o.Strategy != compact.Minor {
+		return nil, o, usageError(fmt.Errorf("--strategy %s: expected full or minor", o.Strategy))
+	}
+	if o.Parallelism = a.config.integer("parallelism"); o.Parallelism < 0 {
+		return nil, o, usageError(fmt.Errorf("--parallelism %d: expected a number greater than zero", o.Parallelism))
+	}
+	if o.Memory, err = memoryBound(a.config.text("memory")); err != nil {
+		return nil, o, usageError(err)
+	}
+	debug.SetMemoryLimit(o.Memory)
+	t, err := table.Load(cmd.Context(), fileio.Local{}, location, overrides)
+	if err != nil {
+		return nil, o, err
+	}
+	if o.Filter, err = a.filter(cmd, t); err != nil {
+		return t, o, err
+	}
+	o.WriterVersion = version.Writer()
+	o.OnEvent = func(e compact.Event) { a.logEvent(t, e) }
+	return t, o, nil
+}
+
+func (a *app) filter(cmd *cobra.Command, t *table.Table) (table.Filter, error) {
+	var filter table.Filter
+	for flag, parse := range map[string]func(*table.Schema, string) (table.Filter, error){
+		"where": table.ParseWhere, "filter-json": table.ParseFilterJSON,
+	} {
+		texts, err := a.config.list(cmd, flag)
+		if err != nil {
+			return filter, err
+		}
+		for _, text := range texts {
+			f, err := parse(t.Schema, text)
+			if err != nil {
+				return filter, fmt.Errorf("--%s: %w", flag, err)
+			}
+			filter = filter.And(f)
+		}
+	}
+	return filter, nil
+}
+
+// checkCommitUser wants one safe segment of a file name, as other clients do.
+func checkCommitUser(user string) error {
+	switch {
+	case user == "", user == ".", user == "..", strings.TrimSpace(user) != user,
+		strings.ContainsAny(user, `/\`), strings.ContainsFunc(user, unicode.IsControl):
+		return fmt.Errorf("--commit-user %q: expected a name without blanks at its ends, slashes and control characters", user)
+	}
+	return nil
+}
+
+// Without --memory a run may hold a quarter of what the process can have, since
+// it shares the machine with the writers, and no more than it has use for.
+const (
+	defaultMemoryShare = 4
+	defaultMemoryMax   = 1 << 30
+	minMemory          = 64 << 20
+)
+
+func memoryBound(text string) (int64, error) {
+	if text != "" {
+		n, err := bytesize.Parse(text)
+		if err == nil && n < minMemory {
+			err = fmt.Errorf("%s is less than 64 mb", text)
+		}
+		if err != nil {
+			return 0, fmt.Errorf("--memory: %w", err)
+		}
+		return n, nil
+	}
+	total, err := memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem)()
+	if err != nil {
+		return defaultMemoryMax, nil //nolint:nilerr // a machine that does not tell gets the default
+	}
+	return int64(min(max(total/defaultMemoryShare, minMemory), defaultMemoryMax)), nil
+}
+
+func (a *app) logEvent(t *table.Table, e compact.Event) {
+	switch {
+	case e.Planned != nil:
+		a.log.Info("planned", "table", t.Name(), "tasks", len(e.Planned.Tasks), "skipped", e.Planned.Skipped)
+	case e.TaskDone != nil:
+		a.log.Info("task done", "partition", t.PartitionName(e.TaskDone.Task.Partition), "bucket", e.TaskDone.Task.Bucket,
+			"files_removed", len(e.TaskDone.Message.CompactBefore), "files_added", len(e.TaskDone.Message.CompactAfter),
+			"done", e.TaskDone.Done, "total", e.TaskDone.Total)
+	case e.Committing != nil:
+		a.log.Info("publishing", "snapshot", e.Committing.SnapshotID)
+	}
+}
+
+// compactDone prints the result, whatever it is, and passes the error on.
+func (a *app) compactDone(location string, t *table.Table, report *compact.Report, err error) error {
+	result := newCompactResult(location, t, report, err)
+	for _, w := range result.Warnings {
+		a.log.Warn(w)
+	}
+	a.reported = true
+	if a.format == "json" {
+		return errors.Join(err, a.writeJSON(result))
+	}
+	if err != nil {
+		fmt.Fprintf(a.stderr, "Error: %v\n", err)
+		return err
+	}
+	_, err = fmt.Fprintln(a.stdout, result.text(report))
+	return err
+}
+
+func newCompactResult(location string, t *table.Table, report *compact.Report, err error) compactResult {
+	r := compactResult{
+		header: newHeader("CompactResult"), Table: location, Status: statusNothing, Attempts: report.Attempts,
+		DurationMillis: report.DurationMillis, Partitions: []compactedBucket{}, Skipped: map[string]int{},
+		Warnings: append([]string{}, report.Warnings...), Error: newErrorJSON(err),
+	}
+	if t != nil {
+		r.Table = t.Name()
+	}
+	if report.Before != nil {
+		r.SnapshotBefore = &report.Before.ID
+	}
+	if report.Plan != nil {
+		for reason, n := range report.Plan.Skipped {
+			r.Skipped[string(reason)] = n
+		}
+	}
+	switch {
+	case errors.Is(err, snapshot.ErrCommitUnknown):
+		r.Status = statusUnknown
+	case err != nil:
+		r.Status = statusFailed
+	case report.After != nil:
+		r.Status = statusCommitted
+	}
+	for _, p := range compact.Leftovers(err) {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%s could not be removed", p))
+	}
+	if report.After != nil {
+		r.SnapshotAfter, r.CommitUser = &report.After.ID, &report.CommitUser
+		r.addMessages(t, report.Messages)
+	}
+	return r
+}
+
+func (r *compactResult) addMessages(t *table.Table, messages []snapshot.CommitMessage) {
+	r.Tasks = len(messages)
+	for _, m := range messages {
+		b := compactedBucket{Partition: partitionJSON(t, m.Partition), Bucket: m.Bucket, FilesRemoved: len(m.CompactBefore), FilesAdded: len(m.CompactAfter)}
+		for _, f := range m.CompactBefore {
+			b.BytesRemoved += f.FileSize
+		}
+		for _, f := range m.CompactAfter {
+			b.BytesAdded += f.FileSize
+			b.RowsWritten += f.RowCount
+		}
+		r.FilesRemoved += b.FilesRemoved
+		r.FilesAdded += b.FilesAdded
+		r.RowsWritten += b.RowsWritten
+		r.BytesRemoved += b.BytesRemoved
+		r.BytesAdded += b.BytesAdded
+		r.Partitions = mergeBucket(r.Partitions, b)
+	}
+}
+
+// mergeBucket adds up tasks of the same bucket, which follow each other.
+func mergeBucket(all []compactedBucket, b compactedBucket) []compactedBucket {
+	if n := len(all); n > 0 && all[n-1].Bucket == b.Bucket && fmt.Sprint(all[n-1].Partition) == fmt.Sprint(b.Partition) {
+		p := &all[n-1]
+		p.FilesRemoved += b.FilesRemoved
+		p.FilesAdded += b.FilesAdded
+		p.RowsWritten += b.RowsWritten
+		p.BytesRemoved += b.BytesRemoved
+		p.BytesAdded += b.BytesAdded
+		return all
+	}
+	return append(all, b)
+}
+
+func (r compactResult) text(report *compact.Report) string {
+	if r.Status == statusNothing {
+		return fmt.Sprintf("%s: nothing to do (%s)", r.Table, r.why(report))
+	}
+	s := fmt.Sprintf("%s: %d files → %d (%s → %s), snapshot %d → %d, %s", r.Table, r.FilesRemoved, r.FilesAdded,
+		humanize.IBytes(uint64(r.BytesRemoved)), humanize.IBytes(uint64(r.BytesAdded)), *r.SnapshotBefore, *r.SnapshotAfter,
+		time.Duration(r.DurationMillis)*time.Millisecond)
+	return s + fmt.Sprintf("\n%d replaced files stay on disk until the snapshots that use them expire", r.FilesRemoved)
+}
+
+var skipTexts = map[compact.Skip]string{
+	compact.SkipLarge:    "large enough",
+	compact.SkipTooFew:   "small, but too few together",
+	compact.SkipBeyond:   "beyond compaction.file-num-limit",
+	compact.SkipPostpone: "in postpone buckets",
+}
+
+// why says in words what was left alone.
+func (r compactResult) why(report *compact.Report) string {
+	if report.Before == nil {
+		return "the table has no snapshot"
+	}
+	var parts []string
+	for _, reason := range []compact.Skip{compact.SkipTooFew, compact.SkipLarge, compact.SkipBeyond, compact.SkipPostpone} {
+		if n := report.Plan.Skipped[reason]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d files %s", n, skipTexts[reason]))
+		}
+	}
+	if len(parts) == 0 {
+		return "no live files are selected"
+	}
+	return strings.Join(slices.Clip(parts), ", ")
+}

@@ -1,0 +1,97 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"tablectl/snapshot"
+	"tablectl/table"
+)
+
+// outcome is how a command can end: the exit code, its meaning in the help, and
+// the kind that JSON results carry.
+type outcome struct {
+	code    int
+	kind    string
+	meaning string
+}
+
+var (
+	outcomeOK          = outcome{0, "", "done, or nothing to do"}
+	outcomeFailed      = outcome{1, "failed", "failed; the table is unchanged"}
+	outcomeUsage       = outcome{2, "usage", "usage: flag, filter, configuration, unknown column or option"}
+	outcomePartly      = outcome{3, "partial", "partly done: some groups were left (conflict, budget), the rest is committed"}
+	outcomeUnsupported = outcome{4, "unsupported", "table kind or feature not supported; nothing was written"}
+	outcomeConflict    = outcome{5, "conflict", "lost the race against other writers; safe to run again"}
+	outcomeUnknown     = outcome{6, "unknown", "outcome unknown: publishing could not be confirmed, so no file was deleted"}
+	outcomeVerify      = outcome{7, "verification", "verification failed; nothing was committed"}
+	outcomeStorage     = outcome{8, "storage", "storage or catalog unavailable after retries"}
+	outcomeNotFound    = outcome{10, "not_found", "no such table"}
+	outcomeLocked      = outcome{11, "locked", "another run holds the table's lock"}
+	outcomeInterrupted = outcome{130, "interrupted", "interrupted by SIGINT; the table is unchanged"}
+	outcomeTerminated  = outcome{143, "interrupted", "interrupted by SIGTERM; the table is unchanged"}
+)
+
+var outcomes = []outcome{
+	outcomeOK, outcomeFailed, outcomeUsage, outcomePartly, outcomeUnsupported, outcomeConflict, outcomeUnknown,
+	outcomeVerify, outcomeStorage, outcomeNotFound, outcomeLocked, outcomeInterrupted, outcomeTerminated,
+}
+
+// outcomeOf maps an error to the way the command ends. What may have been
+// published comes first, since it must not be mistaken for anything harmless.
+func outcomeOf(err error) outcome {
+	var interrupted *signalError
+	switch {
+	case err == nil:
+		return outcomeOK
+	case errors.Is(err, snapshot.ErrCommitUnknown):
+		return outcomeUnknown
+	case errors.As(err, &interrupted):
+		if interrupted.signal == syscall.SIGTERM {
+			return outcomeTerminated
+		}
+		return outcomeInterrupted
+	case errors.Is(err, context.Canceled):
+		return outcomeInterrupted
+	case errors.Is(err, table.ErrUnsupported):
+		return outcomeUnsupported
+	case errors.Is(err, errUsage), errors.Is(err, table.ErrInvalid), strings.HasPrefix(err.Error(), "unknown command"):
+		return outcomeUsage
+	case errors.Is(err, table.ErrNotFound):
+		return outcomeNotFound
+	case errors.Is(err, snapshot.ErrConflict):
+		return outcomeConflict
+	case unavailable(err):
+		return outcomeStorage
+	}
+	return outcomeFailed
+}
+
+// unavailable reports whether the store, and not a file in it, is the trouble.
+func unavailable(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EIO) || errors.Is(err, syscall.ENOSPC) ||
+		errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ESTALE) || errors.Is(err, syscall.EDQUOT)
+}
+
+// ExitCode is the exit code for an error of a command.
+func ExitCode(err error) int { return outcomeOf(err).code }
+
+func exitCodesTopic() *cobra.Command {
+	var b strings.Builder
+	b.WriteString("The exit code tells how a command ended:\n\n")
+	for _, o := range outcomes {
+		b.WriteString("  " + pad(o.code) + "  " + o.meaning + "\n")
+	}
+	b.WriteString("\nAny other code is a failure.")
+	return &cobra.Command{Use: "exit-codes", Short: "What exit codes mean", Long: b.String()}
+}
+
+func pad(code int) string {
+	s := "   " + itoa(code)
+	return s[len(s)-3:]
+}

@@ -1,0 +1,169 @@
+// Package cmd is the command line: commands and flags, configuration, output and
+// exit codes. It holds no table logic.
+//
+// A command has a file of its own. Its flags fill an options struct of the
+// library; the library neither prints nor exits. Results go to standard output,
+// once they are known; everything else goes to standard error.
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"tablectl/internal/version"
+)
+
+// app is what the commands share: where output goes, and the configuration.
+type app struct {
+	stdout, stderr io.Writer
+	config         *config
+	log            *slog.Logger
+	format         string // text or json
+	// reported says that the command has printed its own result, error included.
+	reported bool
+}
+
+// Main runs the command line and returns the exit code.
+func Main(args []string, stdout, stderr io.Writer) int {
+	ctx, stop := untilSignal(context.Background())
+	defer stop()
+	a := &app{stdout: stdout, stderr: stderr, log: slog.New(slog.DiscardHandler)}
+	root := a.rootCommand()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err != nil && !a.reported {
+		fmt.Fprintf(stderr, "Error: %v\n", err)
+	}
+	return ExitCode(err)
+}
+
+// signalError is why a context was cancelled.
+type signalError struct{ signal syscall.Signal }
+
+func (e *signalError) Error() string { return "interrupted by " + e.signal.String() }
+
+// untilSignal returns a context that the first SIGINT or SIGTERM cancels. The
+// second one ends the process, as if it had not been caught.
+func untilSignal(parent context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	go func() {
+		select {
+		case s := <-signals:
+			signal.Stop(signals)
+			if s, ok := s.(syscall.Signal); ok {
+				cancel(&signalError{s})
+			}
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		cancel(nil)
+	}
+}
+
+func (a *app) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "tablectl",
+		Short: "Compact Apache Paimon tables and keep them healthy",
+		Long: `tablectl compacts Apache Paimon tables without Flink or Spark: it merges the
+small files that streaming writers leave behind and publishes one COMPACT
+snapshot, which every Paimon reader sees.`,
+		Version:           version.Number(),
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.setUp(cmd) },
+	}
+	root.SetVersionTemplate("tablectl {{.Version}}\n")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError(fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath()))
+	})
+	addGlobalFlags(root.PersistentFlags())
+	root.AddCommand(a.compactCommand(), a.filesCommand(), a.snapshotsCommand(), a.versionCommand(), exitCodesTopic())
+	return root
+}
+
+// setUp reads the configuration and prepares logging before a command runs.
+func (a *app) setUp(cmd *cobra.Command) error {
+	config, err := loadConfig(cmd.Flags())
+	if err != nil {
+		return usageError(err)
+	}
+	a.config = config
+	a.format = config.text("output")
+	if a.format != "text" && a.format != "json" {
+		return usageError(fmt.Errorf("--output %s: expected text or json", a.format))
+	}
+	level := slog.LevelWarn
+	switch {
+	case config.flag("quiet"):
+		level = slog.LevelError
+	case config.flag("verbose"):
+		level = slog.LevelInfo
+	}
+	options := &slog.HandlerOptions{Level: level}
+	switch f := config.text("log-format"); f {
+	case "text":
+		a.log = slog.New(slog.NewTextHandler(a.stderr, options))
+	case "json":
+		a.log = slog.New(slog.NewJSONHandler(a.stderr, options))
+	default:
+		return usageError(fmt.Errorf("--log-format %s: expected text or json", f))
+	}
+	return nil
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if a.format == "json" {
+				return a.writeJSON(struct {
+					header
+					Version string `json:"version"`
+				}{newHeader("Version"), version.Number()})
+			}
+			_, err := fmt.Fprintf(a.stdout, "tablectl %s\n", version.Number())
+			return err
+		},
+	}
+}
+
+// noArgs and tableArg are cobra's checks with errors that count as usage errors.
+func noArgs(cmd *cobra.Command, args []string) error { return usageError(cobra.NoArgs(cmd, args)) }
+
+func tableArg(cmd *cobra.Command, args []string) error {
+	return usageError(cobra.MaximumNArgs(1)(cmd, args))
+}
+
+// errUsage is wrapped by errors in what the user typed or configured.
+var errUsage = errors.New("usage")
+
+// usageError marks an error as the user's; nil stays nil.
+func usageError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &markedError{err, errUsage}
+}
+
+// markedError adds a sentinel to an error without changing its text.
+type markedError struct{ err, mark error }
+
+func (e *markedError) Error() string { return e.err.Error() }
+
+func (e *markedError) Unwrap() []error { return []error{e.err, e.mark} }

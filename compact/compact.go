@@ -1,0 +1,185 @@
+// Package compact decides which files of a table to rewrite, rewrites them, and
+// publishes the result as one snapshot.
+//
+// A Plan holds Tasks; a task rewrites files of one bucket as one sequence of
+// files and yields a snapshot.CommitMessage. Table runs the whole: plan from the
+// latest snapshot, run the tasks with bounded concurrency, commit. Every layer is
+// all or nothing: a task that fails removes its own files, a run that fails
+// removes those of the tasks that had finished, and only a commit whose outcome is
+// unknown removes nothing.
+package compact
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"runtime"
+	"time"
+
+	"github.com/google/uuid"
+
+	"tablectl/snapshot"
+	"tablectl/table"
+)
+
+// Options are the circumstances of a run. The zero value compacts the whole
+// table.
+type Options struct {
+	Filter        table.Filter
+	Strategy      Strategy // "" is Full
+	CommitUser    string   // prefix of the user in the snapshot; "" makes one up
+	Parallelism   int      // tasks at a time; 0 is the number of usable CPUs
+	Memory        int64    // bytes that the run may hold; 0 is no bound
+	WriterVersion string
+	OnEvent       func(Event)
+
+	Now     func() time.Time // nil is time.Now
+	NewUUID func() string    // nil is random
+}
+
+// Event tells how a run proceeds. Exactly one member is set.
+type Event struct {
+	Planned    *Plan          // before any file is written
+	TaskDone   *TaskDone      // after a task has finished
+	Committing *CommittingTry // before each attempt to publish
+}
+
+// TaskDone describes a finished task.
+type TaskDone struct {
+	Task    Task
+	Message snapshot.CommitMessage
+	Done    int // tasks that have finished, this one included
+	Total   int
+}
+
+// CommittingTry says which snapshot is about to be published.
+type CommittingTry struct{ SnapshotID int64 }
+
+// Report is what a run did.
+type Report struct {
+	Plan           *Plan
+	Messages       []snapshot.CommitMessage // of the tasks, in the order of the plan
+	Before         *snapshot.Snapshot       // nil for a table without snapshots
+	After          *snapshot.Snapshot       // nil when nothing was committed
+	CommitUser     string
+	Attempts       int
+	Warnings       []string
+	DurationMillis int64
+}
+
+func (o Options) withDefaults() Options {
+	if o.Strategy == "" {
+		o.Strategy = Full
+	}
+	if o.Parallelism <= 0 {
+		o.Parallelism = runtime.GOMAXPROCS(0)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.NewUUID == nil {
+		o.NewUUID = uuid.NewString
+	}
+	if o.OnEvent == nil {
+		o.OnEvent = func(Event) {}
+	}
+	return o
+}
+
+// Table compacts a table: it plans from the latest snapshot, runs the tasks and
+// publishes one snapshot of kind COMPACT. With nothing to do it publishes nothing.
+// On an error nothing was published and the files it wrote are removed (those
+// that could not be are named in the error), unless the error wraps
+// snapshot.ErrCommitUnknown. The report is never nil and tells how far the run
+// came.
+func Table(ctx context.Context, t *table.Table, o Options) (*Report, error) {
+	o = o.withDefaults()
+	started := o.Now()
+	report := &Report{}
+	err := compactTable(ctx, t, o, report)
+	report.DurationMillis = o.Now().Sub(started).Milliseconds()
+	return report, err
+}
+
+func compactTable(ctx context.Context, t *table.Table, o Options, report *Report) error {
+	if err := checkTable(t); err != nil {
+		return err
+	}
+	base, plan, err := prepare(ctx, t, o)
+	report.Before, report.Plan = base, plan
+	if err != nil {
+		return err
+	}
+	o.OnEvent(Event{Planned: plan})
+	if len(plan.Tasks) == 0 {
+		return nil
+	}
+	report.CommitUser = commitUser(t, o)
+	report.Messages, err = runTasks(ctx, t, plan, o)
+	if err != nil {
+		return err
+	}
+	done, err := snapshot.Commit(ctx, t, base, report.Messages, snapshot.CommitOptions{
+		User: report.CommitUser, WriterVersion: o.WriterVersion, Now: o.Now, NewUUID: o.NewUUID,
+		BeforePublish: func(id int64) { o.OnEvent(Event{Committing: &CommittingTry{SnapshotID: id}}) },
+	})
+	if errors.Is(err, snapshot.ErrCommitUnknown) {
+		return err
+	}
+	if err != nil {
+		return errors.Join(err, removeOutputs(ctx, t, report.Messages))
+	}
+	report.After, report.Attempts, report.Warnings = done.Snapshot, done.Attempts, done.Warnings
+	return nil
+}
+
+// prepareAttempts is how often planning starts again when the snapshot that it
+// reads expires under it.
+const prepareAttempts = 3
+
+func prepare(ctx context.Context, t *table.Table, o Options) (*snapshot.Snapshot, *Plan, error) {
+	var last error
+	for range prepareAttempts {
+		base, err := snapshot.Latest(ctx, t)
+		if err != nil {
+			return nil, nil, err
+		}
+		if base == nil {
+			return nil, &Plan{Skipped: map[Skip]int{}}, nil
+		}
+		plan, err := planFrom(ctx, t, base, o)
+		if err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return base, plan, err
+		}
+		last = err
+	}
+	return nil, nil, last
+}
+
+func planFrom(ctx context.Context, t *table.Table, base *snapshot.Snapshot, o Options) (*Plan, error) {
+	if base.SchemaID > t.Schema.ID {
+		return nil, fmt.Errorf("snapshot %d has the schema %d, but the table was opened with %d: run again", base.ID, base.SchemaID, t.Schema.ID)
+	}
+	if err := snapshot.CheckIndexes(ctx, t, base); err != nil {
+		return nil, err
+	}
+	buckets, err := snapshot.LiveFiles(ctx, t, base, o.Filter)
+	if err != nil {
+		return nil, err
+	}
+	return NewPlan(t.Options, base, buckets, o.Strategy)
+}
+
+// commitUser is fresh for every run: commits of one user with one identifier
+// count as one commit to others.
+func commitUser(t *table.Table, o Options) string {
+	user := o.CommitUser
+	if user == "" {
+		user = t.Options.CommitUserPrefix
+	}
+	if user == "" {
+		user = "tablectl"
+	}
+	return fmt.Sprintf("%s-compact-%s", user, o.NewUUID())
+}

@@ -1,0 +1,235 @@
+// Package datafile moves rows between Parquet data files, column by column.
+//
+// Its task is "these files as one": Concat reads Inputs one after the other and
+// writes their rows into Outputs of about a target size. A leaf is one primitive
+// column of a Parquet schema; a column of a scalar type is one leaf, a nested one
+// has several. Leaves move independently, in batches of rows, as typed values
+// with their definition and repetition levels; no row is ever put together. Where
+// an input was written under an older schema, its columns are found by field
+// id, and leaves are converted, or filled with nulls, on the way.
+//
+// What a later path needs that copies pages without decoding them is the same
+// question: which leaves of an input need no conversion.
+package datafile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/apache/arrow-go/v18/parquet/file"
+	"golang.org/x/sync/errgroup"
+
+	"tablectl/internal/types"
+)
+
+// ErrUnsupported is wrapped when a file uses something of Parquet, or needs a
+// conversion, that is not implemented.
+var ErrUnsupported = errors.New("not supported")
+
+// File is an open input.
+type File interface {
+	io.ReaderAt
+	io.Closer
+	Size() int64
+}
+
+// Input is a file to read.
+type Input struct {
+	Name   string        // for messages
+	Fields []types.Field // the columns under the schema that wrote the file
+	Rows   int64         // how many rows it must hold
+	Open   func(ctx context.Context) (File, error)
+}
+
+// Spec says what to write.
+type Spec struct {
+	Fields       []types.Field
+	Compression  string // zstd, snappy, gzip, lz4, brotli, none
+	ZstdLevel    int
+	TargetSize   int64 // bytes after which a new file is begun
+	AbsorbTail   int64 // what would become a last file below this size, in bytes, goes into the one before; 0 is off
+	RowGroupSize int64 // bytes
+	PageSize     int64 // bytes
+	Dictionary   bool  // allow dictionary encoding
+	CreatedBy    string
+	Stats        []StatsMode // by column
+	NewIndex     func() []IndexBuilder
+	Workers      int   // leaves that are moved at the same time
+	InputBytes   int64 // size of all inputs, to foresee the tail
+	Create       func(ctx context.Context) (name string, w io.WriteCloser, err error)
+}
+
+// IndexBuilder gathers the values of one column for a file index.
+type IndexBuilder interface {
+	// Column is the index of the column in Spec.Fields; its type is scalar.
+	Column() int
+	// Add takes the value of the next row.
+	Add(v types.Value) error
+}
+
+// Output is a file that was written and closed.
+type Output struct {
+	Name    string
+	Size    int64 // bytes
+	Rows    int64
+	Stats   []ColumnStats // by column
+	Indexes []IndexBuilder
+}
+
+// maxBatch bounds how many rows of every leaf are moved before the leaves are
+// brought in step; rollStep is the fewest, so that a file rolls near its target.
+const (
+	maxBatch = 64 << 10
+	rollStep = 1000
+)
+
+// Check opens an input and makes sure, without reading its data, that it can be
+// moved under the spec: its format, its codecs, and every conversion.
+func Check(ctx context.Context, in Input, spec Spec) error {
+	return guard(in.Name, func() error {
+		target, err := newTarget(spec.Fields)
+		if err != nil {
+			return err
+		}
+		r, err := openInput(ctx, in)
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		_, err = align(target, in.Fields, r.parquet.MetaData().Schema)
+		return err
+	})
+}
+
+// Concat writes the rows of all inputs, in order. Every file that it began is in
+// the result, finished or not, so that a caller can remove it; it is complete
+// only where the error is nil.
+func Concat(ctx context.Context, inputs []Input, spec Spec) ([]Output, error) {
+	target, err := newTarget(spec.Fields)
+	if err != nil {
+		return nil, err
+	}
+	w := &writer{spec: spec, target: target}
+	for _, in := range inputs {
+		if err = w.concat(ctx, in); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		err = w.finish(ctx)
+	} else {
+		err = errors.Join(err, w.abandon())
+	}
+	return w.outputs, err
+}
+
+// concat moves all rows of one input.
+func (w *writer) concat(ctx context.Context, in Input) error {
+	return guard(in.Name, func() error {
+		r, err := openInput(ctx, in)
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		movers, err := w.movers(in, r.parquet)
+		if err != nil {
+			return err
+		}
+		for g := range r.parquet.NumRowGroups() {
+			if err := w.rowGroup(ctx, in, r.parquet, g, movers); err != nil {
+				return err
+			}
+		}
+		w.inputRead += r.size
+		return nil
+	})
+}
+
+// rowGroup moves the rows of one row group of an input.
+func (w *writer) rowGroup(ctx context.Context, in Input, r *file.Reader, g int, movers []mover) error {
+	source := r.RowGroup(g)
+	for _, m := range movers {
+		if err := m.open(source); err != nil {
+			return fmt.Errorf("row group %d: %w", g, err)
+		}
+	}
+	for left := source.NumRows(); left > 0; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := w.begin(ctx, r.MetaData(), g, movers); err != nil {
+			return err
+		}
+		n := min(left, w.batch())
+		if err := w.inParallel(in.Name, movers, func(m mover) error { return m.move(n) }); err != nil {
+			return err
+		}
+		left -= n
+		if err := w.moved(ctx, n); err != nil {
+			return err
+		}
+	}
+	for _, m := range movers {
+		if err := m.end(); err != nil {
+			return fmt.Errorf("row group %d: %w", g, err)
+		}
+	}
+	return nil
+}
+
+// inParallel calls f for every leaf, a few at a time. Each leaf is used by one
+// goroutine only.
+func (w *writer) inParallel(name string, movers []mover, f func(mover) error) error {
+	if w.spec.Workers <= 1 || len(movers) == 1 {
+		for _, m := range movers {
+			if err := f(m); err != nil {
+				return fmt.Errorf("column %s: %w", m.column(), err)
+			}
+		}
+		return nil
+	}
+	var group errgroup.Group
+	group.SetLimit(w.spec.Workers)
+	for _, m := range movers {
+		group.Go(func() error {
+			return guard(name, func() error {
+				if err := f(m); err != nil {
+					return fmt.Errorf("column %s: %w", m.column(), err)
+				}
+				return nil
+			})
+		})
+	}
+	return group.Wait()
+}
+
+// fileError names the file that an error is about, once.
+type fileError struct {
+	name string
+	err  error
+}
+
+func (e *fileError) Error() string { return fmt.Sprintf("data file %s: %v", e.name, e.err) }
+
+func (e *fileError) Unwrap() error { return e.err }
+
+// guard names the input in errors and turns a panic of the Parquet library,
+// which damaged files can cause, into one.
+func guard(name string, f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &fileError{name, fmt.Errorf("damaged, or beyond the Parquet library: %v", p)}
+		}
+	}()
+	err = f()
+	var named *fileError
+	if err != nil && !errors.As(err, &named) && !errors.Is(err, context.Canceled) && !errors.Is(err, errOutput) {
+		err = &fileError{name, err}
+	}
+	return err
+}
+
+// errOutput marks errors of writing, which are not about the input.
+var errOutput = errors.New("write data file")

@@ -1,0 +1,257 @@
+package datafile
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/metadata"
+	"github.com/apache/arrow-go/v18/parquet/schema"
+
+	"tablectl/internal/types"
+)
+
+// mover moves the rows of one leaf from an input to the output.
+type mover interface {
+	// open starts with a row group of the input.
+	open(rg *file.RowGroupReader) error
+	// move moves the next n rows of the row group.
+	move(n int64) error
+	// end makes sure that all rows of the row group were moved.
+	end() error
+	column() string
+	// dictionary guesses from the input whether a dictionary pays.
+	dictionary(md *metadata.FileMetaData, rowGroup int) bool
+}
+
+// newMover makes the mover for a plan; it puts its values into the sink of the
+// same leaf.
+func newMover(p plan, source *schema.Schema, dst sink) (mover, error) {
+	if p.source < 0 {
+		return &nullMover{plan: p, dst: dst}, nil
+	}
+	descr := source.Column(p.source)
+	switch descr.PhysicalType() {
+	case parquet.Types.Boolean:
+		return typedMover[bool](p, descr, dst)
+	case parquet.Types.Int32:
+		return typedMover[int32](p, descr, dst)
+	case parquet.Types.Int64:
+		return typedMover[int64](p, descr, dst)
+	case parquet.Types.Int96:
+		return typedMover[parquet.Int96](p, descr, dst)
+	case parquet.Types.Float:
+		return typedMover[float32](p, descr, dst)
+	case parquet.Types.Double:
+		return typedMover[float64](p, descr, dst)
+	case parquet.Types.ByteArray:
+		return typedMover[parquet.ByteArray](p, descr, dst)
+	case parquet.Types.FixedLenByteArray:
+		return typedMover[parquet.FixedLenByteArray](p, descr, dst)
+	}
+	return nil, fmt.Errorf("physical type %s: %w", descr.PhysicalType(), ErrUnsupported)
+}
+
+func typedMover[T parquet.ColumnTypes](p plan, descr *schema.Column, dst sink) (mover, error) {
+	src := source[T]{plan: p, leafReader: newLeafReader[T](p.source, descr.MaxDefinitionLevel(), descr.MaxRepetitionLevel())}
+	switch {
+	case p.donor:
+		return &donorMover[T]{source: src, dst: dst}, nil
+	case p.cast == nil:
+		typed, ok := dst.(*typedSink[T])
+		if !ok {
+			return nil, fmt.Errorf("leaf %s: %T cannot take %s", p.leaf.name, dst, descr.PhysicalType())
+		}
+		m := &directMover[T]{source: src, dst: typed}
+		m.same = p.levels.identity()
+		return m, nil
+	}
+	decode, err := decoder[T](p.typ, descr)
+	if err != nil {
+		return nil, err
+	}
+	return &castMover[T]{source: src, decode: decode, dst: dst}, nil
+}
+
+// source is the reading half of a mover.
+type source[T parquet.ColumnTypes] struct {
+	plan plan
+	*leafReader[T]
+	mapped []int16
+}
+
+func (s *source[T]) column() string { return s.plan.leaf.name }
+
+// translate maps definition levels to those of the target. A leaf that has none
+// is present everywhere.
+func (s *source[T]) translate(defs []int16, entries int) ([]int16, error) {
+	s.mapped = slices.Grow(s.mapped[:0], entries)[:entries]
+	for i := range s.mapped {
+		d := s.maxDef
+		if defs != nil {
+			d = defs[i]
+		}
+		if s.mapped[i] = s.plan.levels[d]; s.mapped[i] == violation {
+			return nil, errNull
+		}
+	}
+	return s.mapped, nil
+}
+
+var errNull = fmt.Errorf("holds a null, or lacks the column, but the column is NOT NULL")
+
+// dictionary is what the input's writer found out: it kept the dictionary for
+// all pages of the column, or gave it up.
+func (s *source[T]) dictionary(md *metadata.FileMetaData, rowGroup int) bool {
+	chunk, err := md.RowGroup(rowGroup).ColumnChunk(s.plan.source)
+	if err != nil || s.plan.donor {
+		return false
+	}
+	if stats := chunk.EncodingStats(); len(stats) > 0 {
+		return !slices.ContainsFunc(stats, func(e metadata.PageEncodingStats) bool {
+			return e.PageType != file.PageTypeDictionaryPage && e.Encoding != parquet.Encodings.RLEDict && e.Encoding != parquet.Encodings.PlainDict
+		})
+	}
+	return chunk.HasDictionaryPage()
+}
+
+// directMover passes values through as they are.
+type directMover[T parquet.ColumnTypes] struct {
+	source[T]
+	dst  *typedSink[T]
+	same bool // levels need no translation
+}
+
+func (m *directMover[T]) move(n int64) error {
+	return m.rows(n, func(vals []T, defs, reps []int16) error {
+		if !m.same || defs == nil && m.dst.maxDef > 0 {
+			entries := len(vals)
+			if defs != nil {
+				entries = len(defs)
+			}
+			var err error
+			if defs, err = m.translate(defs, entries); err != nil {
+				return err
+			}
+		}
+		if m.dst.maxDef == 0 {
+			defs = nil
+		}
+		return m.dst.write(vals, defs, reps)
+	})
+}
+
+// castMover converts values one by one.
+type castMover[T parquet.ColumnTypes] struct {
+	source[T]
+	decode func(T) (types.Value, error)
+	dst    sink
+	cells  []types.Value
+}
+
+func (m *castMover[T]) move(n int64) error {
+	return m.rows(n, func(vals []T, defs, reps []int16) error {
+		entries := len(vals)
+		if defs != nil {
+			entries = len(defs)
+		}
+		mapped, err := m.translate(defs, entries)
+		if err != nil {
+			return err
+		}
+		m.cells = m.cells[:0]
+		full, next := m.dst.maxDefinition(), 0
+		for i, d := range mapped {
+			if d != full || defs != nil && defs[i] != m.maxDef {
+				continue
+			}
+			v, err := m.decode(vals[next])
+			if err == nil {
+				v, err = m.plan.cast(v)
+			}
+			if err != nil {
+				return err
+			}
+			next++
+			if v.Null {
+				// The cast has no result: the value is null, as readers see it.
+				if !m.dst.nullable() {
+					return errNull
+				}
+				mapped[i] = full - 1
+				continue
+			}
+			m.cells = append(m.cells, v)
+		}
+		return m.dst.cells(m.cells, mapped, reps)
+	})
+}
+
+// donorMover writes nulls where a group has a member that the file lacks; another
+// leaf of the group tells where the group is.
+type donorMover[T parquet.ColumnTypes] struct {
+	source[T]
+	dst        sink
+	defs, reps []int16
+}
+
+func (m *donorMover[T]) move(n int64) error {
+	return m.rows(n, func(vals []T, defs, reps []int16) error {
+		entries := len(vals)
+		if defs != nil {
+			entries = len(defs)
+		}
+		m.defs, m.reps = m.defs[:0], m.reps[:0]
+		for i := range entries {
+			rep, def := int16(0), m.maxDef
+			if reps != nil {
+				rep = reps[i]
+			}
+			if defs != nil {
+				def = defs[i]
+			}
+			if rep > m.plan.rep {
+				continue // a further element inside of the group
+			}
+			// Deeper than the group, the donor's own levels do not matter.
+			to := m.plan.levels[min(def, int16(len(m.plan.levels)-1))]
+			if to == violation {
+				return errNull
+			}
+			m.defs, m.reps = append(m.defs, to), append(m.reps, rep)
+		}
+		return m.dst.cells(nil, m.defs, m.reps)
+	})
+}
+
+// nullMover writes nulls for a column that the file lacks.
+type nullMover struct {
+	plan plan
+	dst  sink
+	defs []int16
+	reps []int16
+}
+
+func (m *nullMover) open(*file.RowGroupReader) error             { return nil }
+func (m *nullMover) end() error                                  { return nil }
+func (m *nullMover) column() string                              { return m.plan.leaf.name }
+func (m *nullMover) dictionary(*metadata.FileMetaData, int) bool { return false }
+
+func (m *nullMover) move(n int64) error {
+	if m.plan.levels[0] == violation {
+		return errNull
+	}
+	for n > 0 {
+		k := min(n, readBatch)
+		m.defs = slices.Grow(m.defs[:0], int(k))[:k]
+		m.reps = slices.Grow(m.reps[:0], int(k))[:k]
+		clear(m.defs)
+		clear(m.reps)
+		if err := m.dst.cells(nil, m.defs, m.reps); err != nil {
+			return err
+		}
+		n -= k
+	}
+	return nil
+}

@@ -1,0 +1,208 @@
+package datafile
+
+import (
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/schema"
+
+	"tablectl/internal/types"
+)
+
+// chunkWriter is what the typed column writers of the Parquet library have in
+// common.
+type chunkWriter[T any] interface {
+	file.ColumnChunkWriter
+	WriteBatch(values []T, defs, reps []int16) (int64, error)
+}
+
+// sink takes the entries of one leaf of the output.
+type sink interface {
+	// attach directs entries to a column chunk.
+	attach(w file.ColumnChunkWriter) error
+	// begin forgets the statistics of the file before and takes the index builders
+	// of the next one.
+	begin(indexes []IndexBuilder)
+	// cells writes entries whose values are cells of the leaf's type.
+	cells(vals []types.Value, defs, reps []int16) error
+	maxDefinition() int16
+	nullable() bool
+	stats(mode StatsMode) (ColumnStats, error)
+}
+
+// typedSink is the sink for one physical type.
+type typedSink[T parquet.ColumnTypes] struct {
+	leaf           leaf
+	maxDef, maxRep int16
+	pageSize       int64
+
+	w         chunkWriter[T]
+	decode    func(T) (types.Value, error)
+	encode    func(types.Value) (T, error)
+	collector collector[T]
+	indexes   []IndexBuilder
+	buf       []T
+}
+
+func newSink(l leaf, descr *schema.Column, pageSize int64) (sink, error) {
+	switch descr.PhysicalType() {
+	case parquet.Types.Boolean:
+		return typedSinkOf[bool](l, descr, pageSize)
+	case parquet.Types.Int32:
+		return typedSinkOf[int32](l, descr, pageSize)
+	case parquet.Types.Int64:
+		return typedSinkOf[int64](l, descr, pageSize)
+	case parquet.Types.Int96:
+		return typedSinkOf[parquet.Int96](l, descr, pageSize)
+	case parquet.Types.Float:
+		return typedSinkOf[float32](l, descr, pageSize)
+	case parquet.Types.Double:
+		return typedSinkOf[float64](l, descr, pageSize)
+	case parquet.Types.ByteArray:
+		return typedSinkOf[parquet.ByteArray](l, descr, pageSize)
+	}
+	return typedSinkOf[parquet.FixedLenByteArray](l, descr, pageSize)
+}
+
+func typedSinkOf[T parquet.ColumnTypes](l leaf, descr *schema.Column, pageSize int64) (sink, error) {
+	decode, err := decoder[T](l.typ, descr)
+	if err != nil {
+		return nil, err
+	}
+	s := &typedSink[T]{
+		leaf: l, maxDef: descr.MaxDefinitionLevel(), maxRep: descr.MaxRepetitionLevel(), pageSize: pageSize,
+		decode: decode, encode: encoder[T](l.typ, descr),
+	}
+	return s, nil
+}
+
+func (s *typedSink[T]) attach(w file.ColumnChunkWriter) error {
+	typed, ok := w.(chunkWriter[T])
+	if !ok {
+		return fmt.Errorf("unexpected column writer %T", w)
+	}
+	s.w = typed
+	return nil
+}
+
+func (s *typedSink[T]) begin(indexes []IndexBuilder) {
+	s.collector = collector[T]{}
+	if s.leaf.top {
+		s.collector.compare = comparison[T](s.leaf.typ)
+	}
+	s.indexes = indexes
+}
+
+func (s *typedSink[T]) maxDefinition() int16 { return s.maxDef }
+
+func (s *typedSink[T]) nullable() bool { return !s.leaf.typ.NotNull }
+
+func (s *typedSink[T]) stats(mode StatsMode) (ColumnStats, error) {
+	if !s.leaf.top {
+		return noStats, nil
+	}
+	return s.collector.result(s.leaf.typ, mode, s.decode)
+}
+
+func (s *typedSink[T]) cells(vals []types.Value, defs, reps []int16) error {
+	s.buf = s.buf[:0]
+	for _, v := range vals {
+		p, err := s.encode(v)
+		if err != nil {
+			return err
+		}
+		s.buf = append(s.buf, p)
+	}
+	if s.maxDef == 0 {
+		defs = nil
+	}
+	if s.maxRep == 0 {
+		reps = nil
+	}
+	return s.write(s.buf, defs, reps)
+}
+
+// write takes whole rows; levels that the leaf does not have are nil.
+func (s *typedSink[T]) write(vals []T, defs, reps []int16) error {
+	s.collector.add(vals)
+	if defs != nil && s.leaf.top {
+		s.collector.nulls += int64(len(defs) - len(vals))
+	}
+	for _, ix := range s.indexes {
+		if err := s.index(ix, vals, defs); err != nil {
+			return err
+		}
+	}
+	for len(vals) > 0 || len(defs) > 0 {
+		n, v := s.piece(vals, defs, reps)
+		var d, r []int16
+		if defs != nil {
+			d, defs = defs[:n], defs[n:]
+		}
+		if reps != nil {
+			r, reps = reps[:n], reps[n:]
+		}
+		if _, err := s.w.WriteBatch(vals[:v], d, r); err != nil {
+			return fmt.Errorf("%w: %w", errOutput, err)
+		}
+		vals = vals[v:]
+	}
+	return nil
+}
+
+// piece limits how many entries are given to the writer at once: it looks at the
+// size of a page only between them, and long values would make pages that no one
+// can hold. A piece ends with a row.
+func (s *typedSink[T]) piece(vals []T, defs, reps []int16) (entries, values int) {
+	all := len(vals)
+	if defs != nil {
+		all = len(defs)
+	}
+	if len(vals) == 0 || valueSize(vals[0]) < 0 {
+		return all, len(vals)
+	}
+	var size int64
+	for entries < all {
+		present := defs == nil || defs[entries] == s.maxDef
+		if rowStart := reps == nil || reps[entries] == 0; rowStart && size >= s.pageSize {
+			return entries, values
+		}
+		if present {
+			size += valueSize(vals[values])
+			values++
+		}
+		entries++
+	}
+	return entries, values
+}
+
+// valueSize is the length of a value of variable length, and -1 for the others.
+func valueSize[T parquet.ColumnTypes](v T) int64 {
+	if b, ok := any(v).(parquet.ByteArray); ok {
+		return int64(len(b))
+	}
+	return -1
+}
+
+func (s *typedSink[T]) index(ix IndexBuilder, vals []T, defs []int16) error {
+	rows := len(vals)
+	if defs != nil {
+		rows = len(defs)
+	}
+	next := 0
+	for i := range rows {
+		v := types.NullValue
+		if defs == nil || defs[i] == s.maxDef {
+			var err error
+			if v, err = s.decode(vals[next]); err != nil {
+				return err
+			}
+			next++
+		}
+		if err := ix.Add(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,266 @@
+package datafile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/compress"
+	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/metadata"
+)
+
+// writer writes the rows of all inputs into files that roll at the target size.
+type writer struct {
+	spec    Spec
+	target  *target
+	sinks   []sink
+	outputs []Output
+
+	inputRead int64 // bytes of inputs that are done
+
+	// The file that is being written, if any.
+	file    *file.Writer
+	group   file.BufferedRowGroupWriter
+	columns []file.ColumnChunkWriter
+	out     *countingWriter
+	rows    int64
+	perRow  int64 // bytes, estimated, for the size of the next batch
+}
+
+// countingWriter counts what reaches the file.
+type countingWriter struct {
+	w io.WriteCloser
+	n int64
+}
+
+func (c *countingWriter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// movers makes the movers of an input, and with the first one the sinks.
+func (w *writer) movers(in Input, r *file.Reader) ([]mover, error) {
+	plans, err := align(w.target, in.Fields, r.MetaData().Schema)
+	if err != nil {
+		return nil, err
+	}
+	if w.sinks == nil {
+		w.sinks = make([]sink, len(plans))
+		for i, p := range plans {
+			if w.sinks[i], err = newSink(p.leaf, w.target.schema.Column(i), w.spec.PageSize); err != nil {
+				return nil, err
+			}
+		}
+	}
+	movers := make([]mover, len(plans))
+	for i, p := range plans {
+		if movers[i], err = newMover(p, r.MetaData().Schema, w.sinks[i]); err != nil {
+			return nil, err
+		}
+	}
+	return movers, nil
+}
+
+// begin makes sure that there is a file and a row group to write to.
+func (w *writer) begin(ctx context.Context, md *metadata.FileMetaData, rowGroup int, movers []mover) error {
+	if w.file == nil {
+		props, err := w.properties(md, rowGroup, movers)
+		if err != nil {
+			return err
+		}
+		name, out, err := w.spec.Create(ctx)
+		if err != nil {
+			return fmt.Errorf("%w: %w", errOutput, err)
+		}
+		w.out = &countingWriter{w: out}
+		w.outputs = append(w.outputs, Output{Name: name})
+		if w.file, err = file.NewParquetWriterWithError(w.out, w.target.root, file.WithWriterProps(props)); err != nil {
+			return fmt.Errorf("%w: %w", errOutput, err)
+		}
+		w.beginSinks()
+	}
+	if w.group != nil {
+		return nil
+	}
+	w.group = w.file.AppendBufferedRowGroup()
+	w.columns = w.columns[:0]
+	for i, s := range w.sinks {
+		c, err := w.group.Column(i)
+		if err != nil {
+			return fmt.Errorf("%w: %w", errOutput, err)
+		}
+		if err := s.attach(c); err != nil {
+			return err
+		}
+		w.columns = append(w.columns, c)
+	}
+	return nil
+}
+
+func (w *writer) beginSinks() {
+	var indexes []IndexBuilder
+	if w.spec.NewIndex != nil {
+		indexes = w.spec.NewIndex()
+	}
+	w.outputs[len(w.outputs)-1].Indexes = indexes
+	leaves := 0
+	for column, f := range w.target.fields {
+		var mine []IndexBuilder
+		for _, ix := range indexes {
+			if ix.Column() == column {
+				mine = append(mine, ix)
+			}
+		}
+		for range leavesOf(leaf{typ: f.Type}) {
+			w.sinks[leaves].begin(mine)
+			leaves++
+		}
+	}
+	w.rows = 0
+}
+
+// codecs are the values of file.compression. lz4 stands for the framing that
+// every reader knows.
+var codecs = map[string]compress.Compression{
+	"zstd": compress.Codecs.Zstd, "snappy": compress.Codecs.Snappy, "gzip": compress.Codecs.Gzip,
+	"lz4": compress.Codecs.Lz4Raw, "lz4_raw": compress.Codecs.Lz4Raw, "brotli": compress.Codecs.Brotli,
+	"none": compress.Codecs.Uncompressed, "uncompressed": compress.Codecs.Uncompressed,
+}
+
+// CheckCompression refuses a compression that cannot be written.
+func CheckCompression(name string) error {
+	if _, ok := codecs[name]; !ok {
+		return fmt.Errorf("compression %q: %w", name, ErrUnsupported)
+	}
+	return nil
+}
+
+func (w *writer) properties(md *metadata.FileMetaData, rowGroup int, movers []mover) (*parquet.WriterProperties, error) {
+	codec, ok := codecs[w.spec.Compression]
+	if !ok {
+		return nil, CheckCompression(w.spec.Compression)
+	}
+	props := []parquet.WriterProperty{
+		parquet.WithRootName(rootName), parquet.WithRootRepetition(parquet.Repetitions.Required),
+		parquet.WithCreatedBy(w.spec.CreatedBy), parquet.WithDataPageVersion(parquet.DataPageV1),
+		parquet.WithCompression(codec), parquet.WithDataPageSize(w.spec.PageSize), parquet.WithDictionaryPageSizeLimit(w.spec.PageSize),
+		parquet.WithPageIndexEnabled(true), parquet.WithStats(true), parquet.WithMaxRowGroupLength(1 << 40),
+	}
+	if codec == compress.Codecs.Zstd {
+		props = append(props, parquet.WithCompressionLevel(w.spec.ZstdLevel))
+	}
+	for i, m := range movers {
+		path := w.target.schema.Column(i).ColumnPath()
+		props = append(props, parquet.WithDictionaryPath(path, w.spec.Dictionary && m.dictionary(md, rowGroup)))
+	}
+	return parquet.NewWriterProperties(props...), nil
+}
+
+// buffered is about how many bytes the open row group has so far.
+func (w *writer) buffered() int64 {
+	var n int64
+	for _, c := range w.columns {
+		n += c.TotalBytesWritten()
+		if v, ok := c.(interface{ EstimatedBufferedValueBytes() int64 }); ok {
+			n += v.EstimatedBufferedValueBytes()
+		}
+	}
+	return n
+}
+
+func (w *writer) size() int64 {
+	if w.file == nil {
+		return 0
+	}
+	if w.group == nil {
+		return w.out.n
+	}
+	return w.out.n + w.buffered()
+}
+
+// batch is how many rows to move before looking at the size again: fewer as the
+// file nears the target.
+func (w *writer) batch() int64 {
+	if w.rows == 0 || w.perRow == 0 {
+		return rollStep
+	}
+	room := min(w.spec.TargetSize-w.size(), w.spec.RowGroupSize-w.buffered()) / w.perRow / 2
+	return min(max(room/rollStep*rollStep, rollStep), maxBatch)
+}
+
+// moved counts rows that every leaf has moved and closes what is full.
+func (w *writer) moved(ctx context.Context, n int64) error {
+	w.rows += n
+	size := w.size()
+	w.perRow = max(size/w.rows, 1)
+	if size >= w.spec.TargetSize && !w.tailIsSmall() {
+		return w.finish(ctx)
+	}
+	if w.buffered() >= w.spec.RowGroupSize {
+		return w.closeGroup()
+	}
+	return nil
+}
+
+// tailIsSmall foresees whether what is left of the inputs would make a file
+// too small to stand alone.
+func (w *writer) tailIsSmall() bool {
+	return w.spec.AbsorbTail > 0 && w.spec.InputBytes-w.inputRead < w.spec.AbsorbTail
+}
+
+func (w *writer) closeGroup() error {
+	if w.group == nil {
+		return nil
+	}
+	err := w.group.Close()
+	w.group = nil
+	w.columns = w.columns[:0]
+	if err != nil {
+		return fmt.Errorf("%w: %w", errOutput, err)
+	}
+	return nil
+}
+
+// finish completes the open file, if there is one.
+func (w *writer) finish(context.Context) error {
+	if w.file == nil {
+		return nil
+	}
+	if err := w.closeGroup(); err != nil {
+		return err
+	}
+	err := w.file.Close()
+	w.file = nil
+	if err := errors.Join(err, w.out.w.Close()); err != nil {
+		return fmt.Errorf("%w: %w", errOutput, err)
+	}
+	o := &w.outputs[len(w.outputs)-1]
+	o.Size, o.Rows = w.out.n, w.rows
+	o.Stats = make([]ColumnStats, len(w.target.fields))
+	leaves := 0
+	for column, f := range w.target.fields {
+		s, err := w.sinks[leaves].stats(w.spec.Stats[column])
+		if err != nil {
+			return err
+		}
+		o.Stats[column] = s
+		leaves += len(leavesOf(leaf{typ: f.Type}))
+	}
+	return nil
+}
+
+// abandon closes the open file without completing it.
+func (w *writer) abandon() error {
+	if w.file == nil {
+		return nil
+	}
+	w.file = nil
+	if err := w.out.w.Close(); err != nil {
+		return errors.Join(errOutput, err)
+	}
+	return nil
+}

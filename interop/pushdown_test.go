@@ -1,0 +1,58 @@
+//go:build interop
+
+package interop
+
+import (
+	"strings"
+	"testing"
+)
+
+// misprunedByReader are the columns that a reader prunes wrongly whoever wrote the table, and why.
+var misprunedByReader = []struct{ reader, fixture, column, why string }{
+	{"pypaimon", "append-all-types", "d", "the file's maximum is NaN, which pypaimon compares as Python does"},
+}
+
+// mispruned is why a wrong answer is the reader's own fault, empty when it is not known to be.
+func mispruned(reader, fixture, predicate string) string {
+	for _, m := range misprunedByReader {
+		if m.reader == reader && m.fixture == fixture && strings.HasPrefix(predicate, m.column+" ") {
+			return m.why
+		}
+	}
+	return ""
+}
+
+// TestPushdown shows that statistics and indexes that tablectl writes hide no row: the other readers get,
+// for the values of every column pushed down as predicates, the rows that a plain read has. Java's peer
+// pushes nothing down, so it is not asked.
+func TestPushdown(t *testing.T) {
+	const values = 20 // of a column
+	cases := fixtures(t, "append-all-types", "append-stats-*", "append-file-index*")
+	readings := make([]reading, len(cases))
+	for i, f := range cases {
+		tbl := copyTable(t, f.dir, f.branch)
+		mustCommit(t, tbl)
+		readings[i] = reading{table: tbl, sweep: values}
+	}
+	for _, reader := range []string{"pypaimon", "rust"} {
+		readouts := read(t, reader, readings)
+		for i, f := range cases {
+			t.Run(reader+"/"+f.name, func(t *testing.T) {
+				got := readouts[i]
+				if got.err != nil {
+					t.Fatalf("reading: %v", got.err)
+				}
+				if got.skipped != "" {
+					t.Skipf("skip.tsv: %s", got.skipped)
+				}
+				for _, wrong := range got.rows {
+					if why := mispruned(reader, f.name, wrong); why != "" {
+						t.Logf("allowed: %s (%s)", wrong, why)
+						continue
+					}
+					t.Errorf("wrong answer: %s", wrong)
+				}
+			})
+		}
+	}
+}

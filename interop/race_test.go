@@ -1,0 +1,124 @@
+//go:build interop
+
+package interop
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// TestWriterRace shows that compactions, several at a time, and a Java writer that commits all the while
+// neither lose nor double a row or a snapshot: a compaction commits or loses the race, every write commits,
+// and each snapshot is by who says that it made it.
+func TestWriterRace(t *testing.T) {
+	const (
+		writes      = 150
+		rowsEach    = 20
+		compactions = 50
+		atOnce      = 4
+		fewest      = 3 // compactions that must get through for the test to mean something
+	)
+	tbl := createTable(t, tableSpec{
+		Fields:  numberedFields,
+		Options: map[string]string{"target-file-size": "16 kb", "compaction.min.file-num": "2"},
+	})
+	batches := numberedBatches(writes, rowsEach)
+	steps := make([]javaStep, writes)
+	for i, rows := range batches {
+		steps[i] = writeStep(t, tbl, rows)
+	}
+
+	// The first writes come before the compactions, which need something to compact.
+	var writer javaPeer
+	defer writer.stop()
+	writeAll := func(steps []javaStep) error {
+		failures, err := writer.run(steps...)
+		return errors.Join(append(failures, err)...)
+	}
+	const head = 5
+	if err := writeAll(steps[:head]); err != nil {
+		t.Fatal(err)
+	}
+	written := make(chan error, 1)
+	go func() { written <- writeAll(steps[head:]) }()
+	outcomes := compactInParallel(t, tbl, compactions, atOnce)
+	if err := <-written; err != nil {
+		t.Fatal(err)
+	}
+
+	committed := map[int64]string{} // users by snapshot
+	for _, o := range outcomes {
+		switch {
+		case o.code == exitLostRace && o.result.Status == "failed":
+		case o.code == exitDone && o.result.Status == "nothing_to_do":
+		case o.code == exitDone && o.result.Status == "committed" && o.result.SnapshotAfter != nil:
+			id := *o.result.SnapshotAfter
+			if other, ok := committed[id]; ok {
+				t.Errorf("snapshot %d is claimed by %s and %s", id, other, o.result.CommitUser)
+			}
+			committed[id] = o.result.CommitUser
+		default:
+			t.Errorf("%v, want committed, nothing to do, or a lost race", o)
+		}
+	}
+	t.Logf("%d of %d compactions committed", len(committed), compactions)
+	if len(committed) < fewest {
+		t.Errorf("%d compactions committed, want at least %d", len(committed), fewest)
+	}
+	checkCommitters(t, tbl, committed, writes)
+	requireRows(t, dump(t, tbl), sortedRows(batches...))
+}
+
+// compactInParallel runs tablectl compact n times, atOnce at a time.
+func compactInParallel(t *testing.T, tbl table, n, atOnce int) []outcome {
+	t.Helper()
+	outcomes, errs := make([]outcome, n), make([]error, n)
+	turns := make(chan int)
+	var workers sync.WaitGroup
+	for range atOnce {
+		workers.Go(func() {
+			for i := range turns {
+				outcomes[i], errs[i] = runCompact(tbl, nil)
+			}
+		})
+	}
+	for i := range n {
+		turns <- i
+	}
+	close(turns)
+	workers.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	return outcomes
+}
+
+// checkCommitters fails the test unless the snapshots are numbered without a gap and each is either one of
+// the compactions, by its user, or one of the writes.
+func checkCommitters(t *testing.T, tbl table, compactions map[int64]string, writes int) {
+	t.Helper()
+	var appends, compacts int
+	for i, s := range tbl.snapshots(t) {
+		if want := int64(i + 1); s.ID != want {
+			t.Fatalf("snapshot %d is missing: the next is %d", want, s.ID)
+		}
+		ours := strings.HasPrefix(s.CommitUser, compactUserPrefix)
+		switch {
+		case s.CommitKind == "APPEND" && !ours:
+			appends++
+		case s.CommitKind == "COMPACT" && ours && compactions[s.ID] == s.CommitUser:
+			compacts++
+		default:
+			t.Errorf("snapshot %d is a %s by %s, the result of a compaction says %q",
+				s.ID, s.CommitKind, s.CommitUser, compactions[s.ID])
+		}
+	}
+	if appends != writes {
+		t.Errorf("%d APPEND snapshots, want %d, one for each write", appends, writes)
+	}
+	if compacts != len(compactions) {
+		t.Errorf("%d COMPACT snapshots, but %d compactions say that they committed", compacts, len(compactions))
+	}
+}

@@ -1,0 +1,292 @@
+package snapshot
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/twmb/avro"
+	"github.com/twmb/avro/ocf"
+
+	"tablectl/table"
+)
+
+// The Avro schemas that the reference writes. Readers, ours included, find
+// fields by name under the schema in the file's header, so a file of any writer
+// can be read: plain records or ["null", record], fewer or more columns, other
+// record names.
+const (
+	avroNamespace = "org.apache.paimon.avro.generated"
+
+	statsAvro = `{"type":"record","name":"%s","fields":[` +
+		`{"name":"_MIN_VALUES","type":"bytes"},{"name":"_MAX_VALUES","type":"bytes"},` +
+		`{"name":"_NULL_COUNTS","type":["null",{"type":"array","items":["null","long"]}],"default":null}]}`
+
+	manifestListAvro = `{"type":"record","name":"record","namespace":"` + avroNamespace + `","fields":[` +
+		`{"name":"_VERSION","type":"int"},{"name":"_FILE_NAME","type":"string"},{"name":"_FILE_SIZE","type":"long"},` +
+		`{"name":"_NUM_ADDED_FILES","type":"long"},{"name":"_NUM_DELETED_FILES","type":"long"},` +
+		`{"name":"_PARTITION_STATS","type":%s},{"name":"_SCHEMA_ID","type":"long"},` +
+		`{"name":"_MIN_BUCKET","type":["null","int"],"default":null},{"name":"_MAX_BUCKET","type":["null","int"],"default":null},` +
+		`{"name":"_MIN_LEVEL","type":["null","int"],"default":null},{"name":"_MAX_LEVEL","type":["null","int"],"default":null},` +
+		`{"name":"_MIN_ROW_ID","type":["null","long"],"default":null},{"name":"_MAX_ROW_ID","type":["null","long"],"default":null}%s]}`
+
+	// manifestListMore are columns that other writers add; they are written only
+	// where a row has one, since they must survive when a row is kept.
+	manifestListMore = `,{"name":"_TOTAL_BUCKETS","type":["null","int"],"default":null},` +
+		`{"name":"_EXTRA_FILES","type":["null",{"type":"array","items":"string"}],"default":null}`
+
+	manifestAvro = `{"type":"record","name":"record","namespace":"` + avroNamespace + `","fields":[` +
+		`{"name":"_VERSION","type":"int"},{"name":"_KIND","type":"int"},{"name":"_PARTITION","type":"bytes"},` +
+		`{"name":"_BUCKET","type":"int"},{"name":"_TOTAL_BUCKETS","type":"int"},` +
+		`{"name":"_FILE","type":{"type":"record","name":"record__FILE","fields":[` +
+		`{"name":"_FILE_NAME","type":"string"},{"name":"_FILE_SIZE","type":"long"},{"name":"_ROW_COUNT","type":"long"},` +
+		`{"name":"_MIN_KEY","type":"bytes"},{"name":"_MAX_KEY","type":"bytes"},{"name":"_KEY_STATS","type":%s},{"name":"_VALUE_STATS","type":%s},` +
+		`{"name":"_MIN_SEQUENCE_NUMBER","type":"long"},{"name":"_MAX_SEQUENCE_NUMBER","type":"long"},{"name":"_SCHEMA_ID","type":"long"},` +
+		`{"name":"_LEVEL","type":"int"},{"name":"_EXTRA_FILES","type":{"type":"array","items":"string"}%s},` +
+		`{"name":"_CREATION_TIME","type":["null",{"type":"long","logicalType":"timestamp-millis"}],"default":null},` +
+		`{"name":"_DELETE_ROW_COUNT","type":["null","long"],"default":null},{"name":"_EMBEDDED_FILE_INDEX","type":["null","bytes"],"default":null},` +
+		`{"name":"_FILE_SOURCE","type":["null","int"],"default":null},` +
+		`{"name":"_VALUE_STATS_COLS","type":["null",{"type":"array","items":"string"}],"default":null},` +
+		`{"name":"_EXTERNAL_PATH","type":["null","string"],"default":null},{"name":"_FIRST_ROW_ID","type":["null","long"],"default":null},` +
+		`{"name":"_WRITE_COLS","type":["null",{"type":"array","items":"string"}],"default":null}%s]}}]}`
+
+	manifestMore = `,{"name":"_WRITE_COLS_SEQUENCES","type":["null",{"type":"array","items":"long"}],"default":null}`
+)
+
+func manifestListSchema(more bool) string {
+	extra := ""
+	if more {
+		extra = manifestListMore
+	}
+	return fmt.Sprintf(manifestListAvro, fmt.Sprintf(statsAvro, "record__PARTITION_STATS"), extra)
+}
+
+// manifestSchema is the schema to write, or, with readable, the one to read
+// with, in which columns that old writers lack have defaults.
+func manifestSchema(more, readable bool) string {
+	extra, extraFilesDefault := "", ""
+	if more || readable {
+		extra = manifestMore
+	}
+	if readable {
+		extraFilesDefault = `,"default":[]`
+	}
+	return fmt.Sprintf(manifestAvro, fmt.Sprintf(statsAvro, "record__FILE__KEY_STATS"),
+		fmt.Sprintf(statsAvro, "record__FILE__VALUE_STATS"), extraFilesDefault, extra)
+}
+
+var (
+	writeManifestList     = avro.MustParse(manifestListSchema(false))
+	writeManifestListMore = avro.MustParse(manifestListSchema(true))
+	writeManifest         = avro.MustParse(manifestSchema(false, false))
+	writeManifestMore     = avro.MustParse(manifestSchema(true, false))
+)
+
+// maxBlock bounds what one block of an Avro file may inflate to.
+const maxBlock = 64 << 20
+
+// readerSchemas caches, by kind of file and header schema, the schema to read with.
+var readerSchemas sync.Map
+
+type readerKey struct{ ours, writer string }
+
+// readerSchema gives the records of our schema the names that the writer gave
+// his, because Avro resolves records by name and writers differ in them.
+func readerSchema(ours, writer string) (*avro.Schema, error) {
+	if s, ok := readerSchemas.Load(readerKey{ours, writer}); ok {
+		return s.(*avro.Schema), nil
+	}
+	var mine, theirs any
+	if err := json.Unmarshal([]byte(ours), &mine); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal([]byte(writer), &theirs); err != nil {
+		return nil, err
+	}
+	adoptNames(mine, theirs, "")
+	text, err := json.Marshal(mine)
+	if err != nil {
+		return nil, err
+	}
+	s, err := avro.Parse(string(text))
+	if err != nil {
+		return nil, err
+	}
+	readerSchemas.Store(readerKey{ours, writer}, s)
+	return s, nil
+}
+
+// adoptNames walks both schemas in step, looking through the writer's nullable
+// unions. Names in an Avro schema inherit the namespace around them.
+func adoptNames(mine, theirs any, namespace string) {
+	if union, ok := theirs.([]any); ok {
+		for _, branch := range union {
+			if branch != "null" {
+				adoptNames(mine, branch, namespace)
+			}
+		}
+		return
+	}
+	m, ok1 := mine.(map[string]any)
+	w, ok2 := theirs.(map[string]any)
+	if !ok1 || !ok2 || m["type"] != "record" || w["type"] != "record" {
+		return
+	}
+	if ns, ok := w["namespace"].(string); ok {
+		namespace = ns
+	}
+	m["name"], m["namespace"] = w["name"], namespace
+	theirFields, _ := w["fields"].([]any)
+	types := map[any]any{}
+	for _, f := range theirFields {
+		if f, ok := f.(map[string]any); ok {
+			types[f["name"]] = f["type"]
+		}
+	}
+	myFields, _ := m["fields"].([]any)
+	for _, f := range myFields {
+		f := f.(map[string]any)
+		adoptNames(f["type"], types[f["name"]], namespace)
+	}
+}
+
+// readAvro calls each with every row of an Avro file. The error names the file.
+func readAvro[T any](ctx context.Context, t *table.Table, name, ours string, each func(*T) error) error {
+	p, err := t.ManifestPath(name)
+	if err != nil {
+		return err
+	}
+	f, err := t.IO.Open(ctx, p)
+	if err != nil {
+		return fmt.Errorf("read manifest %s: %w", name, err)
+	}
+	defer f.Close()
+	if err := decodeAvro(ctx, io.NewSectionReader(f, 0, f.Size()), ours, each); err != nil {
+		return fmt.Errorf("read manifest %s: %w", p, err)
+	}
+	return nil
+}
+
+func decodeAvro[T any](ctx context.Context, in io.Reader, ours string, each func(*T) error) error {
+	r, err := ocf.NewReader(in, ocf.WithMaxBlockBytes(maxBlock), ocf.WithMaxDecompressedBlockBytes(maxBlock),
+		ocf.WithReaderSchemaFunc(func(r *ocf.Reader) (*avro.Schema, error) {
+			return readerSchema(ours, string(r.Metadata()["avro.schema"]))
+		}))
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	for n := 0; ; n++ {
+		if n%1024 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		var row T
+		err := r.Decode(&row)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("row %d: %w", n, err)
+		}
+		if err := each(&row); err != nil {
+			return err
+		}
+	}
+}
+
+// ReadManifestList reads the rows of a manifest list.
+func ReadManifestList(ctx context.Context, t *table.Table, name string) ([]ManifestFile, error) {
+	var rows []ManifestFile
+	err := readAvro(ctx, t, name, manifestListSchema(true), func(m *ManifestFile) error {
+		if m.Version != manifestListVersion {
+			return fmt.Errorf("manifest list row has the version %d, want %d", m.Version, manifestListVersion)
+		}
+		rows = append(rows, *m)
+		return nil
+	})
+	return rows, err
+}
+
+// ReadManifest calls each with every entry of a manifest, in order.
+func ReadManifest(ctx context.Context, t *table.Table, name string, each func(*ManifestEntry) error) error {
+	return readAvro(ctx, t, name, manifestSchema(true, true), func(e *ManifestEntry) error {
+		if err := e.check(); err != nil {
+			return err
+		}
+		return each(e)
+	})
+}
+
+// avroCodec returns the codec of the option manifest.compression.
+func avroCodec(compression string) (ocf.Codec, error) {
+	switch compression {
+	case "zstd", "zstandard":
+		return ocf.ZstdCodec(nil, nil)
+	case "snappy":
+		return ocf.SnappyCodec(), nil
+	case "deflate", "gzip":
+		return ocf.DeflateCodec(6), nil
+	case "none", "null", "uncompressed":
+		return nil, nil
+	}
+	return nil, fmt.Errorf("option manifest.compression=%s: %w", compression, table.ErrUnsupported)
+}
+
+// CheckCodec refuses a manifest compression that cannot be written.
+func CheckCodec(t *table.Table) error {
+	codec, err := avroCodec(t.Options.ManifestCompression)
+	if codec != nil {
+		err = errors.Join(err, codec.Close())
+	}
+	return err
+}
+
+// encodeAvro writes rows as an Avro file under the schema.
+func encodeAvro[T any](schema *avro.Schema, compression string, rows []T) ([]byte, error) {
+	codec, err := avroCodec(compression)
+	if err != nil {
+		return nil, err
+	}
+	var opts []ocf.WriterOpt
+	if codec != nil {
+		opts = append(opts, ocf.WithCodec(codec))
+	}
+	var out bytes.Buffer
+	w, err := ocf.NewWriter(&out, schema, opts...)
+	if err != nil {
+		return nil, err
+	}
+	for i := range rows {
+		if err := w.Encode(&rows[i]); err != nil {
+			return nil, errors.Join(err, w.Close())
+		}
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+func encodeManifestList(compression string, rows []ManifestFile) ([]byte, error) {
+	schema := writeManifestList
+	for _, r := range rows {
+		if r.TotalBuckets != nil || r.ExtraFiles != nil {
+			schema = writeManifestListMore
+		}
+	}
+	return encodeAvro(schema, compression, rows)
+}
+
+func encodeManifest(compression string, rows []ManifestEntry) ([]byte, error) {
+	schema := writeManifest
+	for _, r := range rows {
+		if r.File.WriteColsSequences != nil {
+			schema = writeManifestMore
+		}
+	}
+	return encodeAvro(schema, compression, rows)
+}

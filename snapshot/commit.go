@@ -1,0 +1,351 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path"
+	"strconv"
+	"time"
+
+	"tablectl/internal/fileio"
+	"tablectl/table"
+)
+
+var (
+	// ErrConflict is wrapped when a commit certainly did not happen because
+	// others changed the table meanwhile. The files of the messages are not used.
+	ErrConflict = errors.New("conflict with another writer")
+	// ErrCommitUnknown is wrapped when a commit may have happened. Nothing that
+	// it refers to may be deleted.
+	ErrCommitUnknown = errors.New("outcome of the commit is unknown")
+)
+
+// CommitMessage is what a compaction task changed in one bucket (reference:
+// CommitMessage with its CompactIncrement). The entries in CompactBefore are
+// exactly those that were planned; they are deleted and nothing else.
+type CommitMessage struct {
+	Partition     []byte
+	Bucket        int32
+	TotalBuckets  int32
+	CompactBefore []DataFile
+	CompactAfter  []DataFile
+}
+
+// CommitOptions are the circumstances of a commit. The zero value of a member
+// but User has a use.
+type CommitOptions struct {
+	User           string // written to the snapshot; must not repeat from run to run
+	WriterVersion  string
+	PublishTimeout time.Duration // how long an unclear publish is looked into; 0 is a minute
+	Now            func() time.Time
+	NewUUID        func() string
+	BeforePublish  func(id int64) // called before each attempt to publish
+}
+
+// Committed describes a successful commit.
+type Committed struct {
+	Snapshot *Snapshot
+	Attempts int
+	Warnings []string // what failed after the snapshot was published, and does not undo it
+}
+
+const (
+	defaultPublishTimeout = time.Minute
+	cleanupTimeout        = time.Minute
+)
+
+// Commit publishes one COMPACT snapshot with the changes of all messages on top
+// of the latest one, and again on a newer one when it loses the race, as long as
+// every file in CompactBefore is live (reference: FileStoreCommitImpl,
+// ConflictDetection). It returns ErrConflict when the snapshot certainly was not
+// published because of others, ErrCommitUnknown when it may have been, and any
+// other error when publishing was never attempted. Manifests that it wrote are
+// removed unless they are, or may be, used.
+//
+// The context is obeyed until a snapshot is about to be published; from then on
+// the attempt runs to a verdict.
+func Commit(ctx context.Context, t *table.Table, base *Snapshot, messages []CommitMessage, o CommitOptions) (*Committed, error) {
+	c := &committer{
+		table: t, base: base, options: o, entries: commitEntries(t, messages),
+		files: &fileWriter{table: t, uuid: o.NewUUID()},
+	}
+	if c.options.PublishTimeout == 0 {
+		c.options.PublishTimeout = defaultPublishTimeout
+	}
+	result, err := c.run(ctx)
+	if err != nil && !errors.Is(err, ErrCommitUnknown) {
+		err = errors.Join(err, removeFiles(ctx, t, c.files.created))
+	}
+	return result, err
+}
+
+// commitEntries is the delta of a commit: for each message its deletions, then
+// its additions.
+func commitEntries(t *table.Table, messages []CommitMessage) []ManifestEntry {
+	var entries []ManifestEntry
+	for _, m := range messages {
+		entry := func(kind Kind, f DataFile) {
+			if kind == Delete && t.Options.DeleteFileDropStats {
+				f.ValueStats = emptyStats()
+				f.ValueStatsCols = []string{}
+			}
+			entries = append(entries, ManifestEntry{
+				Version: manifestVersion, Kind: kind, Partition: m.Partition, Bucket: m.Bucket, TotalBuckets: m.TotalBuckets, File: f,
+			})
+		}
+		for _, f := range m.CompactBefore {
+			entry(Delete, f)
+		}
+		for _, f := range m.CompactAfter {
+			entry(Add, f)
+		}
+	}
+	return entries
+}
+
+type committer struct {
+	table   *table.Table
+	base    *Snapshot
+	options CommitOptions
+	entries []ManifestEntry
+	files   *fileWriter
+
+	// delta is written once, since it does not depend on the latest snapshot.
+	deltaList     string
+	deltaListSize int64
+}
+
+func (c *committer) run(ctx context.Context) (*Committed, error) {
+	started := c.options.Now()
+	for attempt := 1; ; attempt++ {
+		s, err := c.attempt(ctx)
+		if err == nil {
+			return &Committed{Snapshot: s, Attempts: attempt, Warnings: c.writeHint(ctx, s.ID)}, nil
+		}
+		var lost *lostRaceError
+		if !errors.As(err, &lost) {
+			return nil, err
+		}
+		if err := removeFiles(ctx, c.table, lost.files); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrConflict, err)
+		}
+		o := c.table.Options
+		timedOut := o.CommitTimeoutMillis > 0 && c.options.Now().Sub(started).Milliseconds() > o.CommitTimeoutMillis
+		if attempt > o.CommitMaxRetries || timedOut {
+			return nil, fmt.Errorf("snapshot %d was published by another writer, after %d attempts: %w", lost.id, attempt, ErrConflict)
+		}
+		if err := c.pause(ctx, attempt); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// pause waits before the next attempt, twice as long each time.
+func (c *committer) pause(ctx context.Context, attempt int) error {
+	o := c.table.Options
+	wait := min(o.CommitMinRetryMillis<<min(attempt-1, 20), o.CommitMaxRetryMillis)
+	d := time.Duration(float64(wait)*(1+0.2*rand.Float64())) * time.Millisecond //nolint:gosec // jitter needs no secret
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// lostRaceError says that another writer published the id first. The files
+// were written for this attempt only.
+type lostRaceError struct {
+	id    int64
+	files []string
+}
+
+func (e *lostRaceError) Error() string {
+	return fmt.Sprintf("snapshot %d was published by another writer", e.id)
+}
+
+func (c *committer) attempt(ctx context.Context) (*Snapshot, error) {
+	latest, err := Latest(ctx, c.table)
+	if err != nil {
+		return nil, err
+	}
+	if latest == nil || latest.ID < c.base.ID {
+		return nil, fmt.Errorf("snapshot %d, which was compacted, is gone: %w", c.base.ID, ErrConflict)
+	}
+	if err := c.checkConflicts(ctx, latest); err != nil {
+		return nil, err
+	}
+	if err := c.writeDelta(ctx); err != nil {
+		return nil, err
+	}
+	ours := len(c.files.created)
+	s, err := c.prepare(ctx, latest)
+	if err != nil {
+		return nil, err
+	}
+	data, err := s.Encode()
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if c.options.BeforePublish != nil {
+		c.options.BeforePublish(s.ID)
+	}
+	won, err := c.publish(ctx, s.ID, data)
+	if err != nil {
+		return nil, err
+	}
+	if !won {
+		lost := &lostRaceError{id: s.ID, files: c.files.created[ours:]}
+		c.files.created = c.files.created[:ours:ours]
+		return nil, lost
+	}
+	return s, nil
+}
+
+func (c *committer) writeDelta(ctx context.Context) error {
+	if c.deltaList != "" {
+		return nil
+	}
+	out := c.files.manifests(ctx)
+	for i := range c.entries {
+		if err := out.add(&c.entries[i]); err != nil {
+			return err
+		}
+	}
+	rows, err := out.close()
+	if err != nil {
+		return err
+	}
+	c.deltaList, c.deltaListSize, err = c.files.list(ctx, rows)
+	return err
+}
+
+// prepare writes the base manifest list and builds the snapshot that follows latest.
+func (c *committer) prepare(ctx context.Context, latest *Snapshot) (*Snapshot, error) {
+	schema, err := c.table.Refresh(ctx)
+	if err != nil {
+		return nil, err
+	}
+	before, err := manifests(ctx, c.table, latest)
+	if err != nil {
+		return nil, err
+	}
+	merged, err := mergeManifests(ctx, c.files, before)
+	if err != nil {
+		return nil, fmt.Errorf("merge manifests: %w", err)
+	}
+	baseList, baseSize, err := c.files.list(ctx, merged)
+	if err != nil {
+		return nil, err
+	}
+	delta := int64(0)
+	for _, e := range c.entries {
+		if e.Kind == Add {
+			delta += e.File.RowCount
+		} else {
+			delta -= e.File.RowCount
+		}
+	}
+	uuid := c.options.NewUUID()
+	s := &Snapshot{
+		Version: snapshotVersion, UUID: &uuid, ID: latest.ID + 1, SchemaID: max(schema.ID, latest.SchemaID),
+		BaseManifestList: baseList, BaseManifestListSize: &baseSize,
+		DeltaManifestList: c.deltaList, DeltaManifestListSize: &c.deltaListSize,
+		IndexManifest: latest.IndexManifest, CommitUser: c.options.User, CommitIdentifier: BatchIdentifier, CommitKind: Compact,
+		TimeMillis: c.options.Now().UnixMilli(), TotalRecordCount: latest.TotalRecordCount + delta, DeltaRecordCount: delta,
+		Watermark: latest.Watermark, NextRowID: latest.NextRowID,
+	}
+	if v := c.options.WriterVersion; v != "" {
+		s.WriterVersion = &v
+	}
+	if s.NextRowID == nil {
+		zero := int64(0)
+		s.NextRowID = &zero
+	}
+	// Statistics describe columns, so they go when those may have changed.
+	if latest.SchemaID == s.SchemaID {
+		s.Statistics = latest.Statistics
+	}
+	return s, nil
+}
+
+// checkConflicts makes sure that the delta can be applied to the latest
+// snapshot: every file that it deletes is live, no file is added twice, and the
+// partition has the number of buckets that was planned with.
+func (c *committer) checkConflicts(ctx context.Context, latest *Snapshot) error {
+	touched := map[string]bool{}
+	for _, e := range c.entries {
+		touched[string(e.Partition)] = true
+	}
+	live, err := liveEntries(ctx, c.table, latest, func(p []byte) (bool, error) { return touched[string(p)], nil })
+	if err != nil {
+		return err
+	}
+	m := newMerged()
+	for _, e := range live {
+		if err := m.apply(e); err != nil {
+			return err
+		}
+	}
+	for i := range c.entries {
+		e := &c.entries[i]
+		if err := m.apply(e); err != nil {
+			return fmt.Errorf("%w: %w", err, ErrConflict)
+		}
+		if len(m.deletes) > 0 {
+			return fmt.Errorf("data file %s of partition (%s) bucket %d is no longer live in snapshot %d: %w",
+				e.File.FileName, c.table.PartitionName(e.Partition), e.Bucket, latest.ID, ErrConflict)
+		}
+	}
+	buckets := map[string]int32{}
+	for _, e := range m.entries() {
+		n, ok := buckets[string(e.Partition)]
+		if ok && n != e.TotalBuckets && n > 0 && e.TotalBuckets > 0 {
+			return fmt.Errorf("partition (%s) has files of %d and of %d buckets in snapshot %d: %w",
+				c.table.PartitionName(e.Partition), n, e.TotalBuckets, latest.ID, ErrConflict)
+		}
+		buckets[string(e.Partition)] = e.TotalBuckets
+	}
+	return nil
+}
+
+// writeHint points the hint at the new snapshot. Readers find the snapshot
+// without it, so a failure is only worth a warning.
+func (c *committer) writeHint(ctx context.Context, id int64) []string {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+	p := path.Join(c.table.SnapshotDir(), latestHint)
+	if err := c.table.IO.Put(ctx, p, []byte(strconv.FormatInt(id, 10)), fileio.Replace); err != nil {
+		return []string{fmt.Sprintf("snapshot %d is published, but the hint %s could not be written: %v", id, p, err)}
+	}
+	return nil
+}
+
+// removeFiles removes files even when the context is done, and reports the ones
+// that are left.
+func removeFiles(ctx context.Context, t *table.Table, paths []string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+	var errs []error
+	for _, p := range paths {
+		if err := t.IO.Remove(ctx, p); err != nil {
+			errs = append(errs, &LeftoverError{Path: p, Err: err})
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// LeftoverError names a file that should have been removed and could not be.
+type LeftoverError struct {
+	Path string
+	Err  error
+}
+
+func (e *LeftoverError) Error() string { return fmt.Sprintf("%s is left behind: %v", e.Path, e.Err) }
+
+func (e *LeftoverError) Unwrap() error { return e.Err }

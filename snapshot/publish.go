@@ -1,0 +1,68 @@
+package snapshot
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"tablectl/internal/fileio"
+)
+
+const publishPause = 200 * time.Millisecond
+
+// publish writes the snapshot file so that an existing one can never be
+// replaced, and finds out whose it is. It returns true when the file holds our
+// content, false when it certainly holds another writer's, an error that wraps
+// ErrCommitUnknown when it cannot be told, and any other error when nothing can
+// have been written.
+//
+// A store may report a failure though it has written the file, or report that
+// the file exists because it wrote it on an earlier try of its own. So after
+// anything but a plain success the file is read back: our content is unique. When
+// there is nothing to read, the same id is tried again, since that try can only
+// win or find the answer.
+func (c *committer) publish(ctx context.Context, id int64, data []byte) (bool, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.options.PublishTimeout)
+	defer cancel()
+	p := c.table.SnapshotPath(id)
+	ambiguous := false // an earlier try may still land
+	for {
+		err := c.table.IO.Put(ctx, p, data, fileio.IfAbsent)
+		if errors.Is(err, fileio.ErrNotWritten) && !ambiguous {
+			return false, fmt.Errorf("publish snapshot %d: %w", id, err)
+		}
+		ambiguous = ambiguous || err != nil && !errors.Is(err, fs.ErrExist)
+
+		found, readErr := fileio.ReadFile(ctx, c.table.IO, p, maxSnapshotFile)
+		switch {
+		case readErr == nil && bytes.Equal(found, data):
+			return true, nil
+		case readErr == nil && err == nil:
+			// We published and someone replaced it: only a writer that does not
+			// check can do that. Others may have built on ours.
+			return false, fmt.Errorf("snapshot %d was published and then replaced by another writer: %w", id, ErrCommitUnknown)
+		case readErr == nil && complete(found):
+			return false, nil
+		case err == nil:
+			return true, nil // written; that it cannot be read now does not take it back
+		}
+		if next, nextErr := fileio.Exists(ctx, c.table.IO, c.table.SnapshotPath(id+1)); nextErr == nil && next && errors.Is(readErr, fs.ErrNotExist) {
+			return false, fmt.Errorf("publish snapshot %d: %w: newer snapshots exist and this one is gone: %w", id, errors.Join(err, readErr), ErrCommitUnknown)
+		}
+		select {
+		case <-ctx.Done():
+			return false, fmt.Errorf("publish snapshot %d: %w: %w", id, errors.Join(err, readErr), ErrCommitUnknown)
+		case <-time.After(publishPause):
+		}
+	}
+}
+
+// complete reports whether the bytes are a whole snapshot: another writer may
+// be in the middle of writing it, or it may be our own that arrives in parts.
+func complete(data []byte) bool {
+	_, err := ParseSnapshot(data)
+	return err == nil
+}

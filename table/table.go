@@ -1,0 +1,160 @@
+// Package table opens a Paimon table and answers questions about its
+// definition: its schemas, its options, where its files lie, and which of its
+// partitions a filter selects.
+//
+// A table is a folder. The folder schema holds every version of its definition
+// (Schema), of which the one with the highest id counts. Options are the
+// table's settings, stored with the schema and overridden for one run by dynamic
+// options. A branch shares the table's data and manifests, with schemas and
+// snapshots of its own.
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"tablectl/internal/fileio"
+)
+
+var (
+	// ErrNotFound is wrapped when there is no table, or no such branch, at a location.
+	ErrNotFound = errors.New("no such table")
+	// ErrUnsupported is wrapped when a table needs something that is not implemented.
+	ErrUnsupported = errors.New("not supported")
+	// ErrInvalid is wrapped when what the user gave (filter, option, location) is wrong.
+	ErrInvalid = errors.New("invalid")
+)
+
+const maxSchemaFile = 64 << 20 // bytes
+
+// Table is an open table. It is read once and never changes, so it can be used
+// from several goroutines.
+type Table struct {
+	IO       fileio.FileIO
+	Location string // the table's folder, absolute
+	Branch   string // "" is the main branch
+	Schema   *Schema
+	Options  Options
+
+	mu      sync.Mutex
+	schemas map[int64]*Schema
+}
+
+// Load opens the table at location, which may end in "$branch_<name>". The
+// overrides take precedence over stored options. ErrNotFound, ErrInvalid and
+// ErrUnsupported are wrapped where they apply.
+func Load(ctx context.Context, store fileio.FileIO, location string, overrides map[string]string) (*Table, error) {
+	location, branch, err := splitLocation(location)
+	if err != nil {
+		return nil, err
+	}
+	t := &Table{IO: store, Location: location, Branch: branch, schemas: map[int64]*Schema{}}
+	if t.Schema, err = t.latestSchema(ctx); err != nil {
+		return nil, err
+	}
+	if t.Options, err = ParseOptions(t.Schema.Options, overrides); err != nil {
+		return nil, err
+	}
+	if stored := t.Schema.Options["branch"]; stored != "" && stored != "main" && branch == "" {
+		return nil, fmt.Errorf("table %s has the option branch=%s: %w", location, stored, ErrUnsupported)
+	}
+	return t, nil
+}
+
+func splitLocation(location string) (dir, branch string, err error) {
+	location = strings.TrimPrefix(location, "file://")
+	if i := strings.Index(location, "://"); i >= 0 {
+		return "", "", fmt.Errorf("location %s: the store %q: %w", location, location[:i], ErrUnsupported)
+	}
+	dir, branch, _ = strings.Cut(location, "$branch_")
+	if strings.Contains(filepath.Base(dir), "$") {
+		return "", "", fmt.Errorf("location %s names a system table; only tables and branches can be opened: %w", location, ErrInvalid)
+	}
+	if branch == "main" {
+		branch = ""
+	}
+	if branch != "" && !safeSegment(branch) {
+		return "", "", fmt.Errorf("location %s: the branch name is not a file name: %w", location, ErrInvalid)
+	}
+	dir, err = filepath.Abs(dir)
+	return filepath.ToSlash(dir), branch, err
+}
+
+// latestSchema finds the schema with the highest id by listing, since there is
+// no hint for it.
+func (t *Table) latestSchema(ctx context.Context) (*Schema, error) {
+	infos, err := t.IO.List(ctx, t.SchemaDir())
+	if err != nil {
+		return nil, fmt.Errorf("list schemas: %w", err)
+	}
+	latest := int64(-1)
+	for _, info := range infos {
+		if id, ok := numbered(info.Name, "schema-"); ok {
+			latest = max(latest, id)
+		}
+	}
+	if latest < 0 {
+		return nil, fmt.Errorf("%s holds no schema file: %w", t.SchemaDir(), ErrNotFound)
+	}
+	return t.SchemaByID(ctx, latest)
+}
+
+// numbered reads the number of a name such as snapshot-12.
+func numbered(name, prefix string) (int64, bool) {
+	digits, ok := strings.CutPrefix(name, prefix)
+	if !ok {
+		return 0, false
+	}
+	id, err := strconv.ParseInt(digits, 10, 64)
+	return id, err == nil && id >= 0
+}
+
+// Refresh returns the schema with the highest id now. The table keeps the
+// schema that it was opened with.
+func (t *Table) Refresh(ctx context.Context) (*Schema, error) { return t.latestSchema(ctx) }
+
+// SchemaByID reads the schema of that id, once.
+func (t *Table) SchemaByID(ctx context.Context, id int64) (*Schema, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s, ok := t.schemas[id]; ok {
+		return s, nil
+	}
+	p := path.Join(t.SchemaDir(), fmt.Sprintf("schema-%d", id))
+	data, err := fileio.ReadFile(ctx, t.IO, p, maxSchemaFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("schema %d, which a file was written with, is missing: %w", id, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read schema %d: %w", id, err)
+	}
+	s, err := ParseSchema(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p, err)
+	}
+	if s.ID != id {
+		return nil, fmt.Errorf("%s holds the schema %d", p, s.ID)
+	}
+	t.schemas[id] = s
+	return s, nil
+}
+
+// Name is the table's name for messages: database.table where the folders
+// follow the layout of a warehouse, else the folder's name; with its branch.
+func (t *Table) Name() string {
+	name := path.Base(t.Location)
+	if db, ok := strings.CutSuffix(path.Base(path.Dir(t.Location)), ".db"); ok && db != "" {
+		name = db + "." + name
+	}
+	if t.Branch != "" {
+		name += "$branch_" + t.Branch
+	}
+	return name
+}
