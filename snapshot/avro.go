@@ -94,8 +94,8 @@ var readerSchemas sync.Map
 
 type readerKey struct{ ours, writer string }
 
-// readerSchema gives the records of our schema the names that the writer gave
-// his, because Avro resolves records by name and writers differ in them.
+// readerSchema puts our schema into the writer's shape, because Avro resolves
+// records by name and writers differ in the names and in what may be null.
 func readerSchema(ours, writer string) (*avro.Schema, error) {
 	if s, ok := readerSchemas.Load(readerKey{ours, writer}); ok {
 		return s.(*avro.Schema), nil
@@ -107,8 +107,7 @@ func readerSchema(ours, writer string) (*avro.Schema, error) {
 	if err := json.Unmarshal([]byte(writer), &theirs); err != nil {
 		return nil, err
 	}
-	adoptNames(mine, theirs, "")
-	text, err := json.Marshal(mine)
+	text, err := json.Marshal(adopt(mine, theirs, ""))
 	if err != nil {
 		return nil, err
 	}
@@ -120,38 +119,43 @@ func readerSchema(ours, writer string) (*avro.Schema, error) {
 	return s, nil
 }
 
-// adoptNames walks both schemas in step, looking through the writer's nullable
-// unions. Names in an Avro schema inherit the namespace around them.
-func adoptNames(mine, theirs any, namespace string) {
+// adopt walks both schemas in step and returns ours in the writer's shape: with
+// his names, and nullable where he wrote a nullable record, which decodes into the
+// same struct. Names in an Avro schema inherit the namespace around them.
+func adopt(mine, theirs any, namespace string) any {
 	if union, ok := theirs.([]any); ok {
+		m, isRecord := mine.(map[string]any)
 		for _, branch := range union {
-			if branch != "null" {
-				adoptNames(mine, branch, namespace)
+			if branch != "null" && isRecord && m["type"] == "record" {
+				return []any{"null", adopt(mine, branch, namespace)}
 			}
 		}
-		return
+		return mine
 	}
 	m, ok1 := mine.(map[string]any)
 	w, ok2 := theirs.(map[string]any)
 	if !ok1 || !ok2 || m["type"] != "record" || w["type"] != "record" {
-		return
+		return mine
 	}
 	if ns, ok := w["namespace"].(string); ok {
 		namespace = ns
 	}
 	m["name"], m["namespace"] = w["name"], namespace
-	theirFields, _ := w["fields"].([]any)
 	types := map[any]any{}
+	theirFields, _ := w["fields"].([]any)
 	for _, f := range theirFields {
 		if f, ok := f.(map[string]any); ok {
-			types[f["name"]] = f["type"]
+			if name, ok := f["name"].(string); ok {
+				types[name] = f["type"]
+			}
 		}
 	}
 	myFields, _ := m["fields"].([]any)
 	for _, f := range myFields {
 		f := f.(map[string]any)
-		adoptNames(f["type"], types[f["name"]], namespace)
+		f["type"] = adopt(f["type"], types[f["name"]], namespace)
 	}
+	return m
 }
 
 // readAvro calls each with every row of an Avro file. The error names the file.

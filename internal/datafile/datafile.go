@@ -78,11 +78,12 @@ type Output struct {
 	Indexes []IndexBuilder
 }
 
-// maxBatch bounds how many rows of every leaf are moved before the leaves are
-// brought in step; rollStep is the fewest, so that a file rolls near its target.
+// A batch is the rows of every leaf that are moved before the leaves are brought
+// in step.
 const (
-	maxBatch = 64 << 10
-	rollStep = 1000
+	maxBatch   = 64_000
+	batchBytes = 32 << 20 // uncompressed, estimated
+	rollStep   = 1000     // rows after which a file may roll
 )
 
 // Check opens an input and makes sure, without reading its data, that it can be
@@ -155,6 +156,7 @@ func (w *writer) rowGroup(ctx context.Context, in Input, r *file.Reader, g int, 
 			return fmt.Errorf("row group %d: %w", g, err)
 		}
 	}
+	inputRow := source.MetaData().TotalByteSize() / max(source.NumRows(), 1)
 	for left := source.NumRows(); left > 0; {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -162,7 +164,7 @@ func (w *writer) rowGroup(ctx context.Context, in Input, r *file.Reader, g int, 
 		if err := w.begin(ctx, r.MetaData(), g, movers); err != nil {
 			return err
 		}
-		n := min(left, w.batch())
+		n := w.batch(left, inputRow)
 		if err := w.inParallel(in.Name, movers, func(m mover) error { return m.move(n) }); err != nil {
 			return err
 		}

@@ -123,11 +123,10 @@ func (w *writer) beginSinks() {
 	w.rows = 0
 }
 
-// codecs are the values of file.compression. lz4 stands for the framing that
-// every reader knows.
+// codecs are the values of file.compression.
 var codecs = map[string]compress.Compression{
 	"zstd": compress.Codecs.Zstd, "snappy": compress.Codecs.Snappy, "gzip": compress.Codecs.Gzip,
-	"lz4": compress.Codecs.Lz4Raw, "lz4_raw": compress.Codecs.Lz4Raw, "brotli": compress.Codecs.Brotli,
+	"lz4": compress.Codecs.Lz4, "lz4_raw": compress.Codecs.Lz4Raw, "brotli": compress.Codecs.Brotli,
 	"none": compress.Codecs.Uncompressed, "uncompressed": compress.Codecs.Uncompressed,
 }
 
@@ -182,14 +181,17 @@ func (w *writer) size() int64 {
 	return w.out.n + w.buffered()
 }
 
-// batch is how many rows to move before looking at the size again: fewer as the
-// file nears the target.
-func (w *writer) batch() int64 {
-	if w.rows == 0 || w.perRow == 0 {
-		return rollStep
+// batch is how many rows to move before looking at the size again. The size
+// counts at every thousandth row of a file, as in the reference, so a batch ends
+// at one of those, or before it when rows are long.
+func (w *writer) batch(left, inputRow int64) int64 {
+	steps := int64(1)
+	if w.perRow > 0 {
+		room := min(w.spec.TargetSize-w.size(), w.spec.RowGroupSize-w.buffered())
+		steps = max(1, room/w.perRow/rollStep/2)
 	}
-	room := min(w.spec.TargetSize-w.size(), w.spec.RowGroupSize-w.buffered()) / w.perRow / 2
-	return min(max(room/rollStep*rollStep, rollStep), maxBatch)
+	toStep := min(steps, maxBatch/rollStep)*rollStep - w.rows%rollStep
+	return min(left, toStep, max(1, batchBytes/max(inputRow, 1)))
 }
 
 // moved counts rows that every leaf has moved and closes what is full.
@@ -197,7 +199,7 @@ func (w *writer) moved(ctx context.Context, n int64) error {
 	w.rows += n
 	size := w.size()
 	w.perRow = max(size/w.rows, 1)
-	if size >= w.spec.TargetSize && !w.tailIsSmall() {
+	if w.rows%rollStep == 0 && size >= w.spec.TargetSize && !w.tailIsSmall() {
 		return w.finish(ctx)
 	}
 	if w.buffered() >= w.spec.RowGroupSize {
