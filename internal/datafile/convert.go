@@ -30,10 +30,13 @@ func timeUnit(t types.Type, descr *schema.Column) schema.TimeUnitType {
 // sameForm reports whether values can be passed from one column to the other
 // as they are: same type, same physical type, same unit.
 func sameForm(from, to types.Type, source, dest *schema.Column) bool {
-	if !from.Same(to) || source.PhysicalType() != dest.PhysicalType() || source.TypeLength() != dest.TypeLength() {
+	if !from.Same(to) || source.PhysicalType() != dest.PhysicalType() {
 		return false
 	}
-	if (to.Kind == types.Timestamp || to.Kind == types.TimestampLTZ) && source.PhysicalType() == parquet.Types.Int64 {
+	switch physical := source.PhysicalType(); {
+	case physical == parquet.Types.FixedLenByteArray:
+		return source.TypeLength() == dest.TypeLength()
+	case physical == parquet.Types.Int64 && (to.Kind == types.Timestamp || to.Kind == types.TimestampLTZ):
 		return timeUnit(from, source) == timeUnit(to, dest)
 	}
 	return true

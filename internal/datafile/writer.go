@@ -159,11 +159,16 @@ func (w *writer) properties(md *metadata.FileMetaData, rowGroup int, movers []mo
 	return parquet.NewWriterProperties(props...), nil
 }
 
-// buffered is about how many bytes the open row group has so far.
+// buffered is about how many bytes the open row group has so far. The page that
+// is being filled does not count for booleans: it is small, and the Parquet
+// library panics when it is asked for its size right after a page.
 func (w *writer) buffered() int64 {
 	var n int64
 	for _, c := range w.columns {
 		n += c.TotalBytesWritten()
+		if c.Type() == parquet.Types.Boolean {
+			continue
+		}
 		if v, ok := c.(interface{ EstimatedBufferedValueBytes() int64 }); ok {
 			n += v.EstimatedBufferedValueBytes()
 		}
