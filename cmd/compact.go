@@ -298,10 +298,17 @@ func (r compactResult) text(report *compact.Report) string {
 	if r.Status == statusNothing {
 		return fmt.Sprintf("%s: nothing to do (%s)", r.Table, r.why(report))
 	}
-	s := fmt.Sprintf("%s: %d files → %d (%s → %s), snapshot %d → %d, %s", r.Table, r.FilesRemoved, r.FilesAdded,
+	s := fmt.Sprintf("%s: %s → %d (%s → %s), snapshot %d → %d, %s", r.Table, plural(r.FilesRemoved, "file"), r.FilesAdded,
 		humanize.IBytes(uint64(r.BytesRemoved)), humanize.IBytes(uint64(r.BytesAdded)), *r.SnapshotBefore, *r.SnapshotAfter,
 		time.Duration(r.DurationMillis)*time.Millisecond)
-	return s + fmt.Sprintf("\n%d replaced files stay on disk until the snapshots that use them expire", r.FilesRemoved)
+	return s + fmt.Sprintf("\nthe replaced files (%d) stay on disk until the snapshots that use them expire", r.FilesRemoved)
+}
+
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 var skipTexts = map[compact.Skip]string{
@@ -319,7 +326,7 @@ func (r compactResult) why(report *compact.Report) string {
 	var parts []string
 	for _, reason := range []compact.Skip{compact.SkipTooFew, compact.SkipLarge, compact.SkipBeyond, compact.SkipPostpone} {
 		if n := report.Plan.Skipped[reason]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d files %s", n, skipTexts[reason]))
+			parts = append(parts, plural(n, "file")+" "+skipTexts[reason])
 		}
 	}
 	if len(parts) == 0 {

@@ -1,4 +1,4 @@
-//go:build interop
+//go:build interop || bench
 
 // Package interop checks tablectl against other implementations of Paimon: Java Paimon, which also writes
 // the tables, pypaimon and paimon-rust. tablectl is built once and driven as a black box. setup.sh prepares
