@@ -100,6 +100,7 @@ func (a *app) runCompact(cmd *cobra.Command, args []string) error {
 		return a.compactDone(location, t, &compact.Report{}, err)
 	}
 	report, err := compact.Table(cmd.Context(), t, options)
+	err = withCause(cmd.Context(), err)
 	return a.compactDone(location, t, report, err)
 }
 

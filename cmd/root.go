@@ -52,6 +52,16 @@ type signalError struct{ signal syscall.Signal }
 
 func (e *signalError) Error() string { return "interrupted by " + e.signal.String() }
 
+// withCause names the signal where an error only says that the context was
+// cancelled.
+func withCause(ctx context.Context, err error) error {
+	var known *signalError
+	if errors.Is(err, context.Canceled) && !errors.As(err, &known) {
+		return errors.Join(context.Cause(ctx), err)
+	}
+	return err
+}
+
 // untilSignal returns a context that the first SIGINT or SIGTERM cancels. The
 // second one ends the process, as if it had not been caught.
 func untilSignal(parent context.Context) (context.Context, func()) {

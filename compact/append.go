@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"time"
 
 	"tablectl/internal/binrow"
@@ -45,18 +44,16 @@ func checkTable(t *table.Table) error {
 		return err
 	}
 	if err := datafile.CheckCompression(t.Options.Compression); err != nil {
-		return fmt.Errorf("option file.compression: %w: %w", err, table.ErrUnsupported)
+		return refusal(fmt.Errorf("option file.compression: %w", err))
 	}
 	if _, err := statsModes(t); err != nil {
 		return err
 	}
 	_, err := fileindex.ParseConfig(t.Options.Raw, t.Schema.Fields)
-	if errors.Is(err, fileindex.ErrUnsupported) {
-		return fmt.Errorf("%w: %w", err, table.ErrUnsupported)
-	} else if err != nil {
+	if err != nil && !errors.Is(err, fileindex.ErrUnsupported) {
 		return fmt.Errorf("%w: %w", err, table.ErrInvalid)
 	}
-	return nil
+	return refusal(err)
 }
 
 // statsModes returns the statistics mode of every column: its own, or that of
@@ -158,13 +155,21 @@ func (r *appendRewriter) check(ctx context.Context, task Task) error {
 	return nil
 }
 
-// refusal makes what the Parquet layer cannot do a refusal of the table.
+// refusal makes what the packages below cannot do a refusal of the table; it
+// leaves other errors as they are.
 func refusal(err error) error {
-	if errors.Is(err, datafile.ErrUnsupported) {
-		return fmt.Errorf("%w: %w", err, table.ErrUnsupported)
+	if errors.Is(err, datafile.ErrUnsupported) || errors.Is(err, fileindex.ErrUnsupported) {
+		return &refusalError{err}
 	}
 	return err
 }
+
+// refusalError adds table.ErrUnsupported to an error that already says so.
+type refusalError struct{ err error }
+
+func (e *refusalError) Error() string { return e.err.Error() }
+
+func (e *refusalError) Unwrap() []error { return []error{e.err, table.ErrUnsupported} }
 
 func (r *appendRewriter) rewrite(ctx context.Context, task Task) (snapshot.CommitMessage, error) {
 	inputs, err := r.inputs(task)
@@ -253,13 +258,7 @@ func (r *appendRewriter) namer() func() string {
 
 // describe makes the metadata of a task's files and writes their indexes.
 func (r *appendRewriter) describe(ctx context.Context, task Task, outputs []datafile.Output, created *[]string) ([]snapshot.DataFile, error) {
-	sequence := int64(math.MaxInt64)
-	for _, e := range task.Inputs {
-		sequence = min(sequence, e.File.MinSequenceNumber)
-	}
-	if task.Inputs[0].File.MinSequenceNumber != sequence && r.table.Options.Bucket <= 0 {
-		sequence = task.Inputs[0].File.MinSequenceNumber // without an order, as the reference counts
-	}
+	sequence := task.Inputs[0].File.MinSequenceNumber
 	now := localWallClock(r.options.Now())
 	files := make([]snapshot.DataFile, len(outputs))
 	for i, o := range outputs {

@@ -121,12 +121,10 @@ func totalSize(files []*snapshot.ManifestEntry) int64 {
 // order (reference: AppendCompactCoordinator).
 func (p *planner) unaware(b snapshot.Bucket) {
 	var candidates []*snapshot.ManifestEntry
-	var large []int64
 	for _, f := range b.Files {
 		switch {
 		case !p.small(f.File.FileSize):
 			p.skip(SkipLarge, 1)
-			large = append(large, f.File.FileSize)
 		case p.room == 0:
 			p.skip(SkipBeyond, 1)
 		default:

@@ -50,7 +50,8 @@ func execute(ctx context.Context, t *table.Table, plan *Plan, o Options, r rewri
 	group.SetLimit(o.Parallelism)
 	var mu sync.Mutex
 	done := 0
-	var leftovers []error
+	var first error
+	var leftovers []error // of the tasks that failed after the first
 	for i, task := range plan.Tasks {
 		group.Go(func() error {
 			if err := gctx.Err(); err != nil {
@@ -60,8 +61,13 @@ func execute(ctx context.Context, t *table.Table, plan *Plan, o Options, r rewri
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				leftovers = append(leftovers, leftoversOf(err)...)
-				return fmt.Errorf("compact partition (%s) bucket %d: %w", t.PartitionName(task.Partition), task.Bucket, err)
+				err = fmt.Errorf("compact partition (%s) bucket %d: %w", t.PartitionName(task.Partition), task.Bucket, err)
+				if first == nil {
+					first = err
+				} else {
+					leftovers = append(leftovers, leftoversOf(err)...)
+				}
+				return err
 			}
 			messages[i] = m
 			done++
@@ -73,16 +79,14 @@ func execute(ctx context.Context, t *table.Table, plan *Plan, o Options, r rewri
 	if err == nil {
 		return messages, nil
 	}
+	if first != nil {
+		err = first
+	}
 	if cause := context.Cause(ctx); cause != nil {
-		err = cause // the tasks failed because they were told to stop
+		// The tasks failed because they were told to stop.
+		err = errors.Join(append([]error{cause}, leftoversOf(err)...)...)
 	}
-	known := leftoversOf(err)
-	for _, l := range leftovers {
-		if len(known) == 0 || !errors.Is(err, l) {
-			err = errors.Join(err, l)
-		}
-	}
-	return nil, errors.Join(err, removeOutputs(ctx, t, messages))
+	return nil, errors.Join(err, errors.Join(leftovers...), removeOutputs(ctx, t, messages))
 }
 
 func checkTasks(ctx context.Context, plan *Plan, r rewriter) error {

@@ -284,13 +284,3 @@ func encodeManifestList(compression string, rows []ManifestFile) ([]byte, error)
 	}
 	return encodeAvro(schema, compression, rows)
 }
-
-func encodeManifest(compression string, rows []ManifestEntry) ([]byte, error) {
-	schema := writeManifest
-	for _, r := range rows {
-		if r.File.WriteColsSequences != nil {
-			schema = writeManifestMore
-		}
-	}
-	return encodeAvro(schema, compression, rows)
-}

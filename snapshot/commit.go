@@ -48,7 +48,7 @@ type CommitOptions struct {
 type Committed struct {
 	Snapshot *Snapshot
 	Attempts int
-	Warnings []string // what failed after the snapshot was published, and does not undo it
+	Warnings []string // what failed and does not matter to the snapshot: the hint, files of lost attempts
 }
 
 const (
@@ -112,6 +112,8 @@ type committer struct {
 	entries []ManifestEntry
 	files   *fileWriter
 
+	warnings []string
+
 	// delta is written once, since it does not depend on the latest snapshot.
 	deltaList     string
 	deltaListSize int64
@@ -122,14 +124,14 @@ func (c *committer) run(ctx context.Context) (*Committed, error) {
 	for attempt := 1; ; attempt++ {
 		s, err := c.attempt(ctx)
 		if err == nil {
-			return &Committed{Snapshot: s, Attempts: attempt, Warnings: c.writeHint(ctx, s.ID)}, nil
+			return &Committed{Snapshot: s, Attempts: attempt, Warnings: append(c.warnings, c.writeHint(ctx, s.ID)...)}, nil
 		}
 		var lost *lostRaceError
 		if !errors.As(err, &lost) {
 			return nil, err
 		}
 		if err := removeFiles(ctx, c.table, lost.files); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrConflict, err)
+			c.warnings = append(c.warnings, err.Error())
 		}
 		o := c.table.Options
 		timedOut := o.CommitTimeoutMillis > 0 && c.options.Now().Sub(started).Milliseconds() > o.CommitTimeoutMillis

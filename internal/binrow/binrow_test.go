@@ -28,7 +28,8 @@ var golden = []struct {
 	{"STRING", []types.Value{{Bytes: []byte("2024-01-01")}}, "00000001 0000000000000000 0a00000010000000 323032342d30312d3031000000000000"},
 	{"STRING", []types.Value{{Bytes: []byte("")}}, "00000001 0000000000000000 0000000000000080"},
 	{
-		"BOOLEAN;TINYINT;SMALLINT;INT;BIGINT", []types.Value{types.Bool(true), {Int: -1}, {Int: -2}, {Int: -3}, {Int: -4}},
+		"BOOLEAN;TINYINT;SMALLINT;INT;BIGINT",
+		[]types.Value{types.Bool(true), {Int: -1}, {Int: -2}, {Int: -3}, {Int: -4}},
 		"00000005 0000000000000000 0100000000000000 ff00000000000000 feff000000000000 fdffffff00000000 fcffffffffffffff",
 	},
 	{"DECIMAL(10,2)", []types.Value{{Unscaled: big.NewInt(1234)}}, "00000001 0000000000000000 d204000000000000"},
@@ -38,7 +39,8 @@ var golden = []struct {
 	{"TIMESTAMP(6)", []types.Value{{Int: 1704164645678, Nanos: 901000}}, "00000001 0000000000000000 88bf0d0010000000 2edb20c88c010000"},
 	{"TIMESTAMP(6)", []types.Value{types.NullValue}, "00000001 0001000000000000 0000000010000000 0000000000000000"},
 	{
-		"INT;STRING;STRING", []types.Value{{Int: 1}, {Bytes: []byte("hello paimon")}, {Bytes: []byte("x")}},
+		"INT;STRING;STRING",
+		[]types.Value{{Int: 1}, {Bytes: []byte("hello paimon")}, {Bytes: []byte("x")}},
 		"00000003 0000000000000000 0100000000000000 0c00000020000000 7800000000000081 68656c6c6f207061696d6f6e00000000",
 	},
 	{"DOUBLE;FLOAT", []types.Value{{Float: 1.5}, {Float: 2.5}}, "00000002 0000000000000000 000000000000f83f 0000204000000000"},

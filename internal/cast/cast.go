@@ -314,12 +314,12 @@ func toTemporal(from, to types.Type) Func {
 		}
 		return nil
 	case t == types.Timestamp:
-		switch {
-		case f == types.Date:
+		switch f {
+		case types.Date:
 			return func(v types.Value) (types.Value, error) { return types.Value{Int: v.Int * millisPerDay}, nil }
-		case f == types.Time:
+		case types.Time:
 			return Identity
-		case f == types.Int || f == types.BigInt:
+		case types.Int, types.BigInt:
 			return func(v types.Value) (types.Value, error) { return types.Value{Int: v.Int * 1000}, nil }
 		}
 	case f == types.Timestamp && t == types.Date:

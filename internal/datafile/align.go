@@ -217,7 +217,7 @@ func (a *aligner) content(l leaf, s steps, reps int16, old types.Type, n schema.
 		}
 		return nil
 	}
-	return a.scalar(l, s, old, n)
+	return a.scalar(l, s, reps, old, n)
 }
 
 func (a *aligner) row(l leaf, s steps, reps int16, old types.Type, n schema.Node) error {
@@ -265,13 +265,16 @@ func firstLeaf(n schema.Node) schema.Node {
 	}
 }
 
-func (a *aligner) scalar(l leaf, s steps, old types.Type, n schema.Node) error {
+func (a *aligner) scalar(l leaf, s steps, reps int16, old types.Type, n schema.Node) error {
 	if n.Type() != schema.Primitive {
 		return fmt.Errorf("%s is a group in the file, but a column of type %s", l.name, old)
 	}
 	p := plan{leaf: l, source: a.source.ColumnIndexByNode(n), typ: old, levels: s.levels(false, false)}
 	if p.source < 0 {
 		return fmt.Errorf("%s has no leaf in the file", l.name)
+	}
+	if d := a.source.Column(p.source); d.MaxDefinitionLevel() != last(s.source) || d.MaxRepetitionLevel() != reps {
+		return fmt.Errorf("%s is nested in a way that its type %s does not tell", l.name, old)
 	}
 	if !old.Same(l.typ) {
 		f, err := cast.Resolve(old, l.typ)

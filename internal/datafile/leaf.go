@@ -21,7 +21,7 @@ const readBatch = 4096
 
 // maxRowEntries bounds the entries of one leaf in one row: a row is held as a
 // whole, and a damaged file must not make it grow without end.
-const maxRowEntries = 64 << 20
+const maxRowEntries = 16 << 20
 
 // leafReader hands out the entries of a leaf by rows. An entry is a value or
 // the place of a null; a row of a repeated leaf has any number of them, and all of
@@ -81,9 +81,9 @@ func (l *leafReader[T]) end() error {
 // fill decodes more entries, keeping those that are not handed out. Kept values
 // that point into the page are copied, because the page goes.
 func (l *leafReader[T]) fill() error {
-	n, v := copy(l.vals, l.vals[l.nextValue:l.values]), 0
-	for v = range n {
-		l.vals[v] = detach(l.vals[v])
+	n := copy(l.vals, l.vals[l.nextValue:l.values])
+	for i := range n {
+		l.vals[i] = detach(l.vals[i])
 	}
 	kept := l.entries - l.nextEntry
 	if l.defs != nil {
@@ -144,7 +144,7 @@ func (l *leafReader[T]) checkLevels(from, total, values int) error {
 	if present != values {
 		return fmt.Errorf("%d values where the levels call for %d", values, present)
 	}
-	if l.reps != nil && from == 0 && l.reps[0] != 0 && l.nextEntry == 0 && l.entries == 0 {
+	if l.reps != nil && from == 0 && l.reps[0] != 0 {
 		return fmt.Errorf("a page starts in the middle of a row")
 	}
 	return nil

@@ -86,7 +86,11 @@ func (w *writer) begin(ctx context.Context, md *metadata.FileMetaData, rowGroup 
 	if w.group != nil {
 		return nil
 	}
-	w.group = w.file.AppendBufferedRowGroup()
+	group, err := w.file.AppendBufferedRowGroupChecked()
+	if err != nil {
+		return fmt.Errorf("%w: %w", errOutput, err)
+	}
+	w.group = group
 	w.columns = w.columns[:0]
 	for i, s := range w.sinks {
 		c, err := w.group.Column(i)
@@ -241,12 +245,13 @@ func (w *writer) finish(context.Context) error {
 		return err
 	}
 	err := w.file.Close()
-	w.file = nil
-	if err := errors.Join(err, w.out.w.Close()); err != nil {
+	out := w.out
+	w.file, w.out = nil, nil
+	if err := errors.Join(err, out.w.Close()); err != nil {
 		return fmt.Errorf("%w: %w", errOutput, err)
 	}
 	o := &w.outputs[len(w.outputs)-1]
-	o.Size, o.Rows = w.out.n, w.rows
+	o.Size, o.Rows = out.n, w.rows
 	o.Stats = make([]ColumnStats, len(w.target.fields))
 	leaves := 0
 	for column, f := range w.target.fields {
@@ -262,12 +267,13 @@ func (w *writer) finish(context.Context) error {
 
 // abandon closes the open file without completing it.
 func (w *writer) abandon() error {
-	if w.file == nil {
+	if w.out == nil {
 		return nil
 	}
-	w.file = nil
-	if err := w.out.w.Close(); err != nil {
-		return errors.Join(errOutput, err)
+	err := w.out.w.Close()
+	w.file, w.out = nil, nil
+	if err != nil {
+		return fmt.Errorf("%w: %w", errOutput, err)
 	}
 	return nil
 }

@@ -141,7 +141,7 @@ func (Local) List(ctx context.Context, dir string) ([]Info, error) {
 		return nil, err
 	}
 	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, nil
 	}
 	if err != nil {
