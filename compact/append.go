@@ -113,10 +113,11 @@ func newAppendRewriter(ctx context.Context, t *table.Table, plan *Plan, o Option
 		r.spec.RowGroupSize = defaultRowGroup
 	}
 	if o.Memory > 0 {
-		// A task holds one row group of its output, compressed, a page and a dictionary
-		// of every column uncompressed, and read buffers. A third of its share for the
-		// first two leaves room for what the garbage collector has not taken back.
-		share := o.Memory / int64(max(running, 1)) / 3
+		// A task holds one row group of its output, compressed, in buffers that grow by
+		// doubling; of every column a page and a dictionary, uncompressed; and read
+		// buffers. A sixth of its share for each of the first two leaves room for what
+		// the garbage collector has not taken back.
+		share := o.Memory / int64(max(running, 1)) / 6
 		r.spec.RowGroupSize = min(r.spec.RowGroupSize, max(share, minRowGroup))
 		r.spec.PageSize = min(r.spec.PageSize, max(share/int64(2*max(len(t.Schema.Fields), 1)), minPage))
 	}
