@@ -15,6 +15,7 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"tablectl/internal/types"
@@ -261,7 +262,7 @@ func toText(from, to types.Type) Func {
 	case !nullableString:
 		return nil
 	case f == types.Date:
-		return as(func(v types.Value) string { return types.FormatDate(v.Int) })
+		return as(func(v types.Value) string { return dateText(v.Int) })
 	case f == types.Time:
 		return as(func(v types.Value) string { return timeText(v.Int, from.Precision) })
 	case f == types.Timestamp:
@@ -274,21 +275,44 @@ func timeText(millis int64, precision int) string {
 	for millis < 0 {
 		millis += millisPerDay
 	}
-	if precision == 0 {
-		return types.FormatTime(millis, 0)
+	s := types.FormatTime(millis%(100*60*60*1000), 0)
+	for rest := millis % 1000; precision > 0; precision-- {
+		if !strings.Contains(s, ".") {
+			s += "."
+		}
+		s += strconv.FormatInt(rest/100, 10)
+		if rest = rest % 100 * 10; rest == 0 {
+			break
+		}
 	}
-	return trimFraction(types.FormatTime(millis, 3), 1, precision)
+	return s
+}
+
+// dateText writes four digits of the year, like the reference: those that a year
+// beyond 9999 has more are missing, and of a negative year none is a digit.
+func dateText(days int64) string {
+	year, month, day := time.Unix(days*24*60*60, 0).UTC().Date()
+	var digits [4]byte
+	for i := range digits {
+		digits[3-i] = byte('0' + year%10)
+		year /= 10
+	}
+	return fmt.Sprintf("%s-%02d-%02d", digits, int(month), day)
 }
 
 func timestampText(v types.Value, precision int) string {
-	return trimFraction(types.FormatTimestamp(v, 9), precision, 9)
+	_, clock, _ := strings.Cut(types.FormatTimestamp(v, 9), " ")
+	days := v.Int / millisPerDay
+	if v.Int%millisPerDay < 0 {
+		days--
+	}
+	return dateText(days) + " " + trimFraction(clock, precision)
 }
 
-// trimFraction drops trailing zeros of the second's fraction, and everything
-// beyond most digits, but leaves at least least digits.
-func trimFraction(s string, least, most int) string {
+// trimFraction drops trailing zeros of the second's fraction, but leaves at least
+// least digits.
+func trimFraction(s string, least int) string {
 	head, fraction, _ := strings.Cut(s, ".")
-	fraction = fraction[:min(most, len(fraction))]
 	for len(fraction) > least && strings.HasSuffix(fraction, "0") {
 		fraction = fraction[:len(fraction)-1]
 	}

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf16"
 
 	"tablectl/internal/types"
 )
@@ -77,10 +79,13 @@ func parseInteger(s string, k types.Kind) (types.Value, error) {
 	return types.Value{Int: n}, nil
 }
 
+// trim is Java's String.trim.
+func trim(s string) string { return strings.TrimFunc(s, func(r rune) bool { return r <= ' ' }) }
+
 var floatText = regexp.MustCompile(`^([+-]?)(?:(NaN|Infinity)|((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?)$`)
 
 func parseFloat(s string, k types.Kind) (types.Value, error) {
-	m := floatText.FindStringSubmatch(strings.TrimFunc(s, func(r rune) bool { return r <= ' ' }))
+	m := floatText.FindStringSubmatch(trim(s))
 	if m == nil {
 		return types.Value{}, errBad
 	}
@@ -106,7 +111,7 @@ var decimalText = regexp.MustCompile(`^([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-
 
 // parseBigDecimal reads Java's BigDecimal syntax: value = unscaled × 10^-scale.
 func parseBigDecimal(s string) (unscaled *big.Int, scale int, err error) {
-	m := decimalText.FindStringSubmatch(s)
+	m := decimalText.FindStringSubmatch(asciiDigits(s))
 	if m == nil || m[2]+m[3] == "" {
 		return nil, 0, errBad
 	}
@@ -126,11 +131,23 @@ func parseBigDecimal(s string) (unscaled *big.Int, scale int, err error) {
 	return n, len(m[3]) - int(exponent), nil
 }
 
+// asciiDigits replaces the decimal digits of other scripts, which BigDecimal reads too.
+func asciiDigits(s string) string {
+	return strings.Map(func(r rune) rune {
+		for _, digits := range unicode.Nd.R16 {
+			if rune(digits.Lo) <= r && r <= rune(digits.Hi) {
+				return '0' + (r-rune(digits.Lo))%10
+			}
+		}
+		return r
+	}, s)
+}
+
 var onlyDigits = regexp.MustCompile(`^-?[0-9]+$`)
 
 // digits reads a trimmed run of ASCII digits.
 func digits(s string) (int, error) {
-	s = strings.TrimSpace(s)
+	s = trim(s)
 	if s == "" || strings.Trim(s, "0123456789") != "" {
 		return 0, errBad
 	}
@@ -169,10 +186,13 @@ func parseTime(s string) (types.Value, error) {
 	}
 	sign := int32(1)
 	var offset string
+	hasOffset := true
 	if i := strings.IndexByte(s, '-'); i >= 0 {
 		sign, offset, s = -1, s[i+1:], s[:i]
 	} else if i := strings.IndexByte(s, '+'); i >= 0 {
 		offset, s = s[i+1:], s[:i]
+	} else {
+		hasOffset = false
 	}
 	var part [4]int32 // hours, minutes, seconds, milliseconds
 	rest, fraction, hasFraction := s, "", false
@@ -188,18 +208,18 @@ func parseTime(s string) (types.Value, error) {
 		part[i] = int32(n)
 	}
 	if hasFraction {
-		part[3] = fractionMillis(strings.TrimSpace(fraction))
+		part[3] = fractionMillis(trim(fraction))
 	}
-	if offset != "" {
-		h, m, _ := strings.Cut(offset, ":")
+	if hasOffset {
+		h, m, hasMinutes := strings.Cut(offset, ":")
 		hours, err := digits(h)
 		if err != nil {
 			return types.Value{}, errBad
 		}
 		part[0] += sign * int32(hours)
-		if strings.Contains(offset, ":") {
+		if hasMinutes {
 			minutes, err := digits(m)
-			if err != nil {
+			if err != nil || strings.Count(s, ":") < 2 { // the reference takes the first colons for the time's
 				return types.Value{}, errBad
 			}
 			part[1] += sign * int32(minutes)
@@ -208,9 +228,10 @@ func parseTime(s string) (types.Value, error) {
 	return types.Value{Int: int64(part[0]*3600000 + part[1]*60000 + part[2]*1000 + part[3])}, nil
 }
 
-// fractionMillis takes three digits, rounding up at the fourth; what is not a
-// digit counts as zero.
-func fractionMillis(s string) int32 {
+// fractionMillis takes three digits, rounding up at a fourth character from '5' on;
+// what is not a digit counts as zero. Characters are Java's, of 16 bits.
+func fractionMillis(text string) int32 {
+	s := utf16.Encode([]rune(text))
 	var millis int32
 	for i := range 3 {
 		millis *= 10
@@ -218,7 +239,7 @@ func fractionMillis(s string) int32 {
 			millis += int32(s[i] - '0')
 		}
 	}
-	if len(s) > 3 && s[3] >= '5' && s[3] <= '9' {
+	if len(s) > 3 && s[3] >= '5' {
 		millis++
 	}
 	return millis

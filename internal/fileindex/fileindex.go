@@ -55,7 +55,7 @@ func ParseConfig(options map[string]string, fields []types.Field) (Config, error
 		kind := strings.TrimSuffix(strings.TrimPrefix(key, optionPrefix), columnsSuffix)
 		names := strings.Split(options[key], ",")
 		for len(names) > 1 && names[len(names)-1] == "" {
-			names = names[:len(names)-1]
+			names = names[:len(names)-1] // as Java splits
 		}
 		for _, name := range names {
 			if err := c.declare(key, kind, strings.TrimSpace(name)); err != nil {

@@ -238,7 +238,7 @@ func (b *rangeBitmap) dictionary(keys []*keyRows) []byte {
 	out = append(out, 1)
 	out = binary.BigEndian.AppendUint32(out, uint32(chunks))
 	out = binary.BigEndian.AppendUint32(out, uint32(len(offsets)))
-	out = binary.BigEndian.AppendUint32(out, uint32(len(headers)+len(area)))
+	out = binary.BigEndian.AppendUint32(out, uint32(len(headers)))
 	out = append(out, offsets...)
 	out = append(out, headers...)
 	return append(out, area...)

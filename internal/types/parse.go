@@ -62,7 +62,10 @@ func parseJSON(data []byte, depth int) (Type, error) {
 	case "ARRAY", "MULTISET", "VECTOR":
 		t.Kind = map[string]Kind{"ARRAY": Array, "MULTISET": Multiset, "VECTOR": Vector}[name]
 		t.Element, err = child("element", node.Element)
-		if name == "VECTOR" && node.Length != nil {
+		if name == "VECTOR" && err == nil {
+			if node.Length == nil || *node.Length < 1 || *node.Length > MaxLength {
+				return Type{}, errors.New("VECTOR type has no member \"length\" of 1 or more")
+			}
 			t.Length = *node.Length
 		}
 	case "MAP":
@@ -285,6 +288,10 @@ func (p *typeParser) atomic() (Type, error) {
 
 func (t Type) checkRange(text string) error {
 	switch t.Kind {
+	case Char, Varchar, Binary, Varbinary:
+		if t.Length < 1 {
+			return fmt.Errorf("type %q: length must be at least 1", text)
+		}
 	case Decimal:
 		if t.Precision < 1 || t.Precision > 38 || t.Scale > t.Precision {
 			return fmt.Errorf("type %q: precision must be 1 to 38 and scale at most the precision", text)

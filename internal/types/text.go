@@ -60,7 +60,7 @@ func parseLiteral(t Type, s string) (Value, error) {
 	case Float, Double:
 		bits := map[Kind]int{Float: 32, Double: 64}[t.Kind]
 		f, err := strconv.ParseFloat(s, bits)
-		if err != nil {
+		if err != nil || strings.Contains(s, "_") {
 			return Value{}, errors.New("expected a number in range")
 		}
 		return Value{Float: f}, nil
@@ -75,7 +75,10 @@ func parseLiteral(t Type, s string) (Value, error) {
 	case Time:
 		d, err := time.Parse("15:04:05.999", s)
 		if err != nil || strings.Contains(s, ",") {
-			return Value{}, errors.New("expected hh:mm:ss with at most three digits of a second's fraction")
+			return Value{}, errors.New("expected hh:mm:ss")
+		}
+		if !fractionFits(s, min(t.Precision, 3)) {
+			return Value{}, errors.New("more digits of a second's fraction than the type has")
 		}
 		return Value{Int: d.Sub(time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC)).Milliseconds()}, nil
 	case Timestamp, TimestampLTZ:
@@ -111,6 +114,13 @@ func parseDecimal(t Type, s string) (Value, error) {
 	return Value{Unscaled: n}, nil
 }
 
+// fractionFits reports whether a second's fraction has no more digits than precision,
+// not counting trailing zeros. The time package drops those beyond nine.
+func fractionFits(s string, precision int) bool {
+	_, fraction, _ := strings.Cut(s, ".")
+	return len(strings.TrimRight(fraction, "0")) <= precision
+}
+
 func parseTimestamp(t Type, s string) (Value, error) {
 	text := strings.Replace(s, "T", " ", 1)
 	for _, layout := range []string{"2006-01-02 15:04:05.999999999", "2006-01-02 15:04", dateLayout} {
@@ -119,7 +129,7 @@ func parseTimestamp(t Type, s string) (Value, error) {
 			continue
 		}
 		nanos := d.Nanosecond()
-		if unit := int(math.Pow10(9 - t.Precision)); nanos%unit != 0 {
+		if !fractionFits(s, t.Precision) {
 			return Value{}, errors.New("more digits of a second's fraction than the type has")
 		}
 		return Value{Int: d.Unix()*1000 + int64(nanos/1e6), Nanos: int32(nanos % 1e6)}, nil
@@ -238,7 +248,15 @@ func JavaFloat(f float64, bits int) string {
 		}
 		return s
 	}
-	mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(f, 'e', -1, bits), "e")
+	shortest := strconv.FormatFloat(f, 'e', -1, bits)
+	if !strings.Contains(shortest, ".") {
+		// Two digits are as good as one, and may be nearer: 4.9E-324, not 5.0E-324.
+		two := strconv.FormatFloat(f, 'e', 1, bits)
+		if back, err := strconv.ParseFloat(two, bits); err == nil && back == f {
+			shortest = two
+		}
+	}
+	mantissa, exponent, _ := strings.Cut(shortest, "e")
 	if !strings.Contains(mantissa, ".") {
 		mantissa += ".0"
 	}
