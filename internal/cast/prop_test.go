@@ -34,7 +34,11 @@ func TestIntegerWidening(t *testing.T) {
 		from := types.Type{Kind: rapid.SampledFrom([]types.Kind{types.TinyInt, types.SmallInt, types.Int, types.BigInt}).Draw(t, "from")}
 		scale := rapid.IntRange(0, 19).Draw(t, "scale")
 		to := rapid.SampledFrom([]types.Type{
-			{Kind: types.SmallInt}, {Kind: types.Int}, {Kind: types.BigInt}, {Kind: types.Float}, {Kind: types.Double},
+			{Kind: types.SmallInt},
+			{Kind: types.Int},
+			{Kind: types.BigInt},
+			{Kind: types.Float},
+			{Kind: types.Double},
 			{Kind: types.Decimal, Precision: 19 + scale, Scale: scale},
 		}).Draw(t, "to")
 		if integer(to.Kind) && to.Kind < from.Kind {

@@ -16,8 +16,10 @@ import (
 // named.
 func TestParseConfig(t *testing.T) {
 	fields := []types.Field{
-		{Name: "id", Type: goldenType(t, "INT")}, {Name: "name", Type: goldenType(t, "STRING")},
-		{Name: "m", Type: goldenType(t, "MAP")}, {Name: "a.b", Type: goldenType(t, "INT")},
+		{Name: "id", Type: goldenType(t, "INT")},
+		{Name: "name", Type: goldenType(t, "STRING")},
+		{Name: "m", Type: goldenType(t, "MAP")},
+		{Name: "a.b", Type: goldenType(t, "INT")},
 	}
 	for _, tt := range []struct {
 		options     string // key=value, by blanks

@@ -105,8 +105,10 @@ func decodeBitmap(data []byte, typ types.Type, ours bool) (bitmapIndex, error) {
 			n := r.bytes(4)
 			return string(n) + string(r.bytes(int(binary.BigEndian.Uint32(n))))
 		}
-		return string(r.bytes(map[types.Kind]int{types.Boolean: 1, types.TinyInt: 1, types.SmallInt: 2, types.Int: 4, types.Date: 4,
-			types.Time: 4, types.Float: 4, types.Double: 8, types.BigInt: 8, types.Timestamp: 8, types.TimestampLTZ: 8}[typ.Kind]))
+		return string(r.bytes(map[types.Kind]int{
+			types.Boolean: 1, types.TinyInt: 1, types.SmallInt: 2, types.Int: 4, types.Date: 4,
+			types.Time: 4, types.Float: 4, types.Double: 8, types.BigInt: 8, types.Timestamp: 8, types.TimestampLTZ: 8,
+		}[typ.Kind]))
 	}
 	b := bitmapIndex{version: r.u8(), rows: r.i32(), keys: map[string]string{}}
 	r.fail(b.version != 1 && b.version != 2, "version %d", b.version)

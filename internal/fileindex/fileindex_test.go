@@ -185,8 +185,10 @@ func TestContainer(t *testing.T) {
 // tables are id INT, name STRING, m MAP<STRING, INT> and f BOOLEAN.
 func TestTables(t *testing.T) {
 	fields := []types.Field{
-		{ID: 0, Name: "id", Type: goldenType(t, "INT")}, {ID: 1, Name: "name", Type: goldenType(t, "STRING")},
-		{ID: 2, Name: "m", Type: goldenType(t, "MAP")}, {ID: 3, Name: "f", Type: goldenType(t, "BOOLEAN")},
+		{ID: 0, Name: "id", Type: goldenType(t, "INT")},
+		{ID: 1, Name: "name", Type: goldenType(t, "STRING")},
+		{ID: 2, Name: "m", Type: goldenType(t, "MAP")},
+		{ID: 3, Name: "f", Type: goldenType(t, "BOOLEAN")},
 	}
 	for _, g := range readGoldens(t, func(g golden) bool { return g.Table != "" }) {
 		name := fmt.Sprintf("%v, %d rows", g.Options, len(g.Rows))

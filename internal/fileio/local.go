@@ -30,15 +30,19 @@ func (Local) Open(ctx context.Context, path string) (File, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	// Opening a pipe would wait for its other end.
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}
-	}
-	if err != nil {
+	if info, err = f.Stat(); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return localFile{File: f, size: info.Size()}, nil
@@ -56,10 +60,13 @@ func (w *localWriter) Close() error {
 	if err == nil {
 		err = w.f.Sync()
 	}
+	if err == nil {
+		err = syncDir(filepath.Dir(w.f.Name())) // the name has to outlive a crash too
+	}
 	return errors.Join(err, w.f.Close())
 }
 
-// Create implements FileIO. Close syncs the file.
+// Create implements FileIO. Close syncs the file and its folder.
 func (Local) Create(ctx context.Context, path string) (Writer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -94,7 +101,9 @@ func (Local) Put(ctx context.Context, path string, data []byte, mode Mode) error
 	if mode == Replace {
 		err = os.Rename(tmp, path)
 	} else if err = os.Link(tmp, path); noLinks(err) {
-		err = renameNoReplace(tmp, path)
+		if err = renameNoReplace(tmp, path); noLinks(err) {
+			err = fmt.Errorf("the file system has neither hard links nor a rename that does not replace: %w: %w", err, ErrNotWritten)
+		}
 	}
 	removeErr := removeIfThere(tmp)
 	if err != nil {
@@ -105,7 +114,7 @@ func (Local) Put(ctx context.Context, path string, data []byte, mode Mode) error
 
 // noLinks reports whether a file system said that it has no hard links.
 func noLinks(err error) bool {
-	return errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSYS) || errors.Is(err, errors.ErrUnsupported)
+	return errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported)
 }
 
 func writeSynced(path string, data []byte) error {
