@@ -19,6 +19,7 @@ import (
 	"io"
 
 	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/metadata"
 	"golang.org/x/sync/errgroup"
 
 	"tablectl/internal/types"
@@ -46,7 +47,7 @@ type Input struct {
 // Spec says what to write.
 type Spec struct {
 	Fields       []types.Field
-	Compression  string // zstd, snappy, gzip, lz4, brotli, none
+	Compression  string // zstd, snappy, gzip, lz4, lz4_raw, none
 	ZstdLevel    int
 	TargetSize   int64 // bytes after which a new file is begun
 	AbsorbTail   int64 // what would become a last file below this size, in bytes, goes into the one before; 0 is off
@@ -81,7 +82,7 @@ type Output struct {
 // A batch is the rows of every leaf that are moved before the leaves are brought
 // in step.
 const (
-	maxBatch   = 64_000
+	maxBatch   = 16_000
 	batchBytes = 32 << 20 // uncompressed, estimated
 	rollStep   = 1000     // rows after which a file may roll
 )
@@ -119,8 +120,9 @@ func Concat(ctx context.Context, inputs []Input, spec Spec) ([]Output, error) {
 		}
 	}
 	if err == nil {
-		err = w.finish(ctx)
-	} else {
+		err = w.finish()
+	}
+	if err != nil {
 		err = errors.Join(err, w.abandon())
 	}
 	return w.outputs, err
@@ -138,25 +140,32 @@ func (w *writer) concat(ctx context.Context, in Input) error {
 		if err != nil {
 			return err
 		}
+		before, rows := w.inputRead, int64(0)
 		for g := range r.parquet.NumRowGroups() {
-			if err := w.rowGroup(ctx, in, r.parquet, g, movers); err != nil {
+			if err := w.rowGroup(ctx, in, r.parquet, g, movers, func(moved int64) {
+				rows += moved
+				w.inputRead = before + int64(float64(r.size)*float64(rows)/float64(max(in.Rows, 1)))
+			}); err != nil {
 				return err
 			}
 		}
-		w.inputRead += r.size
+		w.inputRead = before + r.size
 		return nil
 	})
 }
 
-// rowGroup moves the rows of one row group of an input.
-func (w *writer) rowGroup(ctx context.Context, in Input, r *file.Reader, g int, movers []mover) error {
+// rowGroup moves the rows of one row group of an input and tells after each batch
+// how many.
+func (w *writer) rowGroup(ctx context.Context, in Input, r *file.Reader, g int, movers []mover, moved func(int64)) error {
 	source := r.RowGroup(g)
 	for _, m := range movers {
 		if err := m.open(source); err != nil {
 			return fmt.Errorf("row group %d: %w", g, err)
 		}
 	}
-	inputRow := source.MetaData().TotalByteSize() / max(source.NumRows(), 1)
+	plain, compressed := sizes(source.MetaData())
+	inputRow := plain / max(source.NumRows(), 1)
+	w.ratio = min(float64(compressed)/float64(max(plain, 1)), 1)
 	for left := source.NumRows(); left > 0; {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -169,7 +178,8 @@ func (w *writer) rowGroup(ctx context.Context, in Input, r *file.Reader, g int, 
 			return err
 		}
 		left -= n
-		if err := w.moved(ctx, n); err != nil {
+		moved(n)
+		if err := w.moved(n); err != nil {
 			return err
 		}
 	}
@@ -179,6 +189,17 @@ func (w *writer) rowGroup(ctx context.Context, in Input, r *file.Reader, g int, 
 		}
 	}
 	return nil
+}
+
+// sizes adds up the bytes of a row group's columns, before and after compression.
+func sizes(rg *metadata.RowGroupMetaData) (plain, compressed int64) {
+	for c := range rg.NumColumns() {
+		if chunk, err := rg.ColumnChunk(c); err == nil {
+			plain += chunk.TotalUncompressedSize()
+			compressed += chunk.TotalCompressedSize()
+		}
+	}
+	return max(plain, 0), max(compressed, 0)
 }
 
 // inParallel calls f for every leaf, a few at a time. Each leaf is used by one

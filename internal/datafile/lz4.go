@@ -17,12 +17,19 @@ type hadoopLZ4 struct{}
 
 func init() { compress.RegisterCodec(compress.Codecs.Lz4, hadoopLZ4{}) }
 
-const frameHeader = 8
+const (
+	frameHeader = 8
+	blockHeader = 4
+	// maxLZ4Block is how much Hadoop's decompressor takes in one block: its buffer of
+	// 256 KiB, less what an incompressible block grows by.
+	maxLZ4Block = 256<<10 - 256<<10/255 - 16
+)
 
 var errLZ4 = errors.New("damaged LZ4 data")
 
 func (hadoopLZ4) CompressBound(n int64) int64 {
-	return frameHeader + int64(lz4.CompressBlockBound(int(n)))
+	blocks := n/maxLZ4Block + 1
+	return frameHeader + blocks*int64(blockHeader+lz4.CompressBlockBound(int(min(n, maxLZ4Block))))
 }
 
 func (c hadoopLZ4) Encode(dst, src []byte) []byte {
@@ -31,13 +38,19 @@ func (c hadoopLZ4) Encode(dst, src []byte) []byte {
 		dst = make([]byte, bound)
 	}
 	dst = dst[:bound]
-	n, err := lz4.CompressBlock(src, dst[frameHeader:], nil)
-	if err != nil {
-		panic(fmt.Errorf("compress LZ4: %w", err)) // the writer turns it into an error
-	}
 	binary.BigEndian.PutUint32(dst, uint32(len(src)))
-	binary.BigEndian.PutUint32(dst[4:], uint32(n))
-	return dst[:frameHeader+n]
+	end := 4
+	for len(src) > 0 {
+		block := src[:min(len(src), maxLZ4Block)]
+		src = src[len(block):]
+		n, err := lz4.CompressBlock(block, dst[end+blockHeader:], nil)
+		if err != nil {
+			panic(fmt.Errorf("compress LZ4: %w", err)) // the writer turns it into an error
+		}
+		binary.BigEndian.PutUint32(dst[end:], uint32(n))
+		end += blockHeader + n
+	}
+	return dst[:end]
 }
 
 func (c hadoopLZ4) EncodeLevel(dst, src []byte, _ int) []byte { return c.Encode(dst, src) }

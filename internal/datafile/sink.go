@@ -89,7 +89,7 @@ func (s *typedSink[T]) attach(w file.ColumnChunkWriter) error {
 func (s *typedSink[T]) begin(indexes []IndexBuilder) {
 	s.collector = collector[T]{}
 	if s.leaf.top {
-		s.collector.compare = comparison[T](s.leaf.typ)
+		s.collector.compare, s.collector.nan = comparison[T](s.leaf.typ), notANumber[T]()
 	}
 	s.indexes = indexes
 }
@@ -165,7 +165,7 @@ func (s *typedSink[T]) piece(vals []T, defs, reps []int16) (entries, values int)
 	var size int64
 	for entries < all {
 		present := defs == nil || defs[entries] == s.maxDef
-		if rowStart := reps == nil || reps[entries] == 0; rowStart && size >= s.pageSize {
+		if rowStart := reps == nil || reps[entries] == 0; rowStart && entries > 0 && size >= s.pageSize {
 			return entries, values
 		}
 		if present {

@@ -56,7 +56,9 @@ var noStats = ColumnStats{Min: types.NullValue, Max: types.NullValue}
 // collector gathers the bounds of one leaf.
 type collector[T parquet.ColumnTypes] struct {
 	compare  func(a, b T) int // nil: bounds are not kept
+	nan      func(T) bool     // nil: the type has none
 	seen     bool
+	seenNaN  bool
 	min, max T
 	nulls    int64
 }
@@ -88,6 +90,21 @@ func comparison[T parquet.ColumnTypes](t types.Type) func(a, b T) int {
 	return g
 }
 
+// notANumber tells NaN. A column with one has no bounds: not all readers order it
+// as Paimon does, and to some nothing is less than NaN.
+func notANumber[T parquet.ColumnTypes]() func(T) bool {
+	var f any
+	var zero T
+	switch any(zero).(type) {
+	case float32:
+		f = func(v float32) bool { return v != v }
+	case float64:
+		f = func(v float64) bool { return v != v }
+	}
+	g, _ := f.(func(T) bool)
+	return g
+}
+
 // compareSigned orders big-endian two's complements of the same length.
 func compareSigned(a, b parquet.FixedLenByteArray) int {
 	if len(a) > 0 && len(b) > 0 && (a[0]^b[0])&0x80 != 0 {
@@ -111,6 +128,8 @@ func (c *collector[T]) add(vals []T) {
 			high = v
 		}
 	}
+	// In Paimon's order NaN is the greatest, so it shows at the upper end.
+	c.seenNaN = c.seenNaN || c.nan != nil && c.nan(high)
 	if !c.seen || c.compare(low, c.min) != 0 {
 		c.min = detach(low)
 	}
@@ -128,7 +147,7 @@ func (c *collector[T]) result(t types.Type, mode StatsMode, decode func(T) (type
 	}
 	nulls := c.nulls
 	s.NullCount = &nulls
-	if !mode.Bounds || !c.seen {
+	if !mode.Bounds || !c.seen || c.seenNaN {
 		return s, nil
 	}
 	low, err := decode(c.min)

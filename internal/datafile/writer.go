@@ -19,7 +19,8 @@ type writer struct {
 	sinks   []sink
 	outputs []Output
 
-	inputRead int64 // bytes of inputs that are done
+	inputRead int64   // bytes of inputs that are done, the part of the open one included
+	ratio     float64 // of compressed to plain bytes, in the row group that is read
 
 	// The file that is being written, if any.
 	file    *file.Writer
@@ -127,10 +128,11 @@ func (w *writer) beginSinks() {
 	w.rows = 0
 }
 
-// codecs are the values of file.compression.
+// codecs are the values of file.compression that every reader knows; Java's core
+// reads no brotli.
 var codecs = map[string]compress.Compression{
 	"zstd": compress.Codecs.Zstd, "snappy": compress.Codecs.Snappy, "gzip": compress.Codecs.Gzip,
-	"lz4": compress.Codecs.Lz4, "lz4_raw": compress.Codecs.Lz4Raw, "brotli": compress.Codecs.Brotli,
+	"lz4": compress.Codecs.Lz4, "lz4_raw": compress.Codecs.Lz4Raw,
 	"none": compress.Codecs.Uncompressed, "uncompressed": compress.Codecs.Uncompressed,
 }
 
@@ -163,21 +165,22 @@ func (w *writer) properties(md *metadata.FileMetaData, rowGroup int, movers []mo
 	return parquet.NewWriterProperties(props...), nil
 }
 
-// buffered is about how many bytes the open row group has so far. The page that
-// is being filled does not count for booleans: it is small, and the Parquet
-// library panics when it is asked for its size right after a page.
+// buffered is about how many bytes the open row group will have in the file so
+// far. The pages that are being filled are not compressed yet; they will shrink
+// about as the input did. For booleans they do not count: they are small, and the
+// Parquet library panics when it is asked for their size right after a page.
 func (w *writer) buffered() int64 {
-	var n int64
+	var done, plain int64
 	for _, c := range w.columns {
-		n += c.TotalBytesWritten()
+		done += c.TotalBytesWritten()
 		if c.Type() == parquet.Types.Boolean {
 			continue
 		}
 		if v, ok := c.(interface{ EstimatedBufferedValueBytes() int64 }); ok {
-			n += v.EstimatedBufferedValueBytes()
+			plain += v.EstimatedBufferedValueBytes()
 		}
 	}
-	return n
+	return done + int64(float64(plain)*w.ratio)
 }
 
 func (w *writer) size() int64 {
@@ -204,12 +207,12 @@ func (w *writer) batch(left, inputRow int64) int64 {
 }
 
 // moved counts rows that every leaf has moved and closes what is full.
-func (w *writer) moved(ctx context.Context, n int64) error {
+func (w *writer) moved(n int64) error {
 	w.rows += n
 	size := w.size()
 	w.perRow = max(size/w.rows, 1)
 	if w.rows%rollStep == 0 && size >= w.spec.TargetSize && !w.tailIsSmall() {
-		return w.finish(ctx)
+		return w.finish()
 	}
 	if w.buffered() >= w.spec.RowGroupSize {
 		return w.closeGroup()
@@ -237,7 +240,7 @@ func (w *writer) closeGroup() error {
 }
 
 // finish completes the open file, if there is one.
-func (w *writer) finish(context.Context) error {
+func (w *writer) finish() error {
 	if w.file == nil {
 		return nil
 	}
