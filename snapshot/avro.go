@@ -89,16 +89,25 @@ var (
 // maxBlock bounds what one block of an Avro file may inflate to.
 const maxBlock = 64 << 20
 
-// readerSchemas caches, by kind of file and header schema, the schema to read with.
-var readerSchemas sync.Map
+// readerSchemas caches the schema to read with, by kind of file and header schema.
+// Headers are untrusted, so it starts again when it is full.
+var readerSchemas = struct {
+	sync.Mutex
+	m map[readerKey]*avro.Schema
+}{m: map[readerKey]*avro.Schema{}}
 
 type readerKey struct{ ours, writer string }
+
+const maxReaderSchemas = 64
 
 // readerSchema puts our schema into the writer's shape, because Avro resolves
 // records by name and writers differ in the names and in what may be null.
 func readerSchema(ours, writer string) (*avro.Schema, error) {
-	if s, ok := readerSchemas.Load(readerKey{ours, writer}); ok {
-		return s.(*avro.Schema), nil
+	readerSchemas.Lock()
+	defer readerSchemas.Unlock()
+	key := readerKey{ours, writer}
+	if s, ok := readerSchemas.m[key]; ok {
+		return s, nil
 	}
 	var mine, theirs any
 	if err := json.Unmarshal([]byte(ours), &mine); err != nil {
@@ -115,7 +124,10 @@ func readerSchema(ours, writer string) (*avro.Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	readerSchemas.Store(readerKey{ours, writer}, s)
+	if len(readerSchemas.m) >= maxReaderSchemas {
+		clear(readerSchemas.m)
+	}
+	readerSchemas.m[key] = s
 	return s, nil
 }
 
@@ -249,8 +261,8 @@ func CheckCodec(t *table.Table) error {
 	return err
 }
 
-// encodeAvro writes rows as an Avro file under the schema.
-func encodeAvro[T any](schema *avro.Schema, compression string, rows []T) ([]byte, error) {
+// newAvroWriter starts an Avro file under the schema.
+func newAvroWriter(out *bytes.Buffer, schema *avro.Schema, compression string) (*ocf.Writer, error) {
 	codec, err := avroCodec(compression)
 	if err != nil {
 		return nil, err
@@ -259,8 +271,13 @@ func encodeAvro[T any](schema *avro.Schema, compression string, rows []T) ([]byt
 	if codec != nil {
 		opts = append(opts, ocf.WithCodec(codec))
 	}
+	return ocf.NewWriter(out, schema, opts...)
+}
+
+// encodeAvro writes rows as an Avro file under the schema.
+func encodeAvro[T any](schema *avro.Schema, compression string, rows []T) ([]byte, error) {
 	var out bytes.Buffer
-	w, err := ocf.NewWriter(&out, schema, opts...)
+	w, err := newAvroWriter(&out, schema, compression)
 	if err != nil {
 		return nil, err
 	}

@@ -78,6 +78,9 @@ func Commit(ctx context.Context, t *table.Table, base *Snapshot, messages []Comm
 	if err != nil && !errors.Is(err, ErrCommitUnknown) {
 		err = errors.Join(err, removeFiles(ctx, t, c.files.created))
 	}
+	if err != nil {
+		err = errors.Join(err, errors.Join(c.leftovers...))
+	}
 	return result, err
 }
 
@@ -112,7 +115,7 @@ type committer struct {
 	entries []ManifestEntry
 	files   *fileWriter
 
-	warnings []string
+	leftovers []error // files of lost attempts that could not be removed
 
 	// delta is written once, since it does not depend on the latest snapshot.
 	deltaList     string
@@ -122,16 +125,20 @@ type committer struct {
 func (c *committer) run(ctx context.Context) (*Committed, error) {
 	started := c.options.Now()
 	for attempt := 1; ; attempt++ {
-		s, err := c.attempt(ctx)
+		s, err := c.attempt(ctx, attempt)
 		if err == nil {
-			return &Committed{Snapshot: s, Attempts: attempt, Warnings: append(c.warnings, c.writeHint(ctx, s.ID)...)}, nil
+			done := &Committed{Snapshot: s, Attempts: attempt, Warnings: c.writeHint(ctx, s.ID)}
+			for _, l := range c.leftovers {
+				done.Warnings = append(done.Warnings, l.Error())
+			}
+			return done, nil
 		}
 		var lost *lostRaceError
 		if !errors.As(err, &lost) {
 			return nil, err
 		}
 		if err := removeFiles(ctx, c.table, lost.files); err != nil {
-			c.warnings = append(c.warnings, err.Error())
+			c.leftovers = append(c.leftovers, err)
 		}
 		o := c.table.Options
 		timedOut := o.CommitTimeoutMillis > 0 && c.options.Now().Sub(started).Milliseconds() > o.CommitTimeoutMillis
@@ -168,13 +175,17 @@ func (e *lostRaceError) Error() string {
 	return fmt.Sprintf("snapshot %d was published by another writer", e.id)
 }
 
-func (c *committer) attempt(ctx context.Context) (*Snapshot, error) {
+func (c *committer) attempt(ctx context.Context, number int) (*Snapshot, error) {
 	latest, err := Latest(ctx, c.table)
 	if err != nil {
 		return nil, err
 	}
 	if latest == nil || latest.ID < c.base.ID {
 		return nil, fmt.Errorf("snapshot %d, which was compacted, is gone: %w", c.base.ID, ErrConflict)
+	}
+	now, err := c.checkDefinition(ctx, latest)
+	if err != nil {
+		return nil, err
 	}
 	if err := c.checkConflicts(ctx, latest); err != nil {
 		return nil, err
@@ -183,7 +194,7 @@ func (c *committer) attempt(ctx context.Context) (*Snapshot, error) {
 		return nil, err
 	}
 	ours := len(c.files.created)
-	s, err := c.prepare(ctx, latest)
+	s, err := c.prepare(ctx, latest, now.ID, number == 1)
 	if err != nil {
 		return nil, err
 	}
@@ -227,21 +238,39 @@ func (c *committer) writeDelta(ctx context.Context) error {
 	return err
 }
 
-// prepare writes the base manifest list and builds the snapshot that follows latest.
-func (c *committer) prepare(ctx context.Context, latest *Snapshot) (*Snapshot, error) {
-	schema, err := c.table.Refresh(ctx)
+// checkDefinition makes sure that the table is still one that can be compacted:
+// deletion vectors, say, may have been turned on and written since. It returns
+// the schema that holds now.
+func (c *committer) checkDefinition(ctx context.Context, latest *Snapshot) (*table.Schema, error) {
+	now, err := c.table.Reopen(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the definition of the table again: %w", err)
+	}
+	if err := now.CheckSupported(); err != nil {
+		return nil, fmt.Errorf("the table was altered meanwhile: %s: %w", err.Error(), ErrConflict)
+	}
+	if name := latest.IndexManifest; name != nil && (c.base.IndexManifest == nil || *name != *c.base.IndexManifest) {
+		if err := CheckIndexes(ctx, now, latest); err != nil {
+			return nil, fmt.Errorf("indexes were written meanwhile: %s: %w", err.Error(), ErrConflict)
+		}
+	}
+	return now.Schema, nil
+}
+
+// prepare writes the base manifest list and builds the snapshot that follows
+// latest. Manifests are merged at the first attempt only: merging again and again
+// would lose the race against a busy writer for ever.
+func (c *committer) prepare(ctx context.Context, latest *Snapshot, schemaID int64, merge bool) (*Snapshot, error) {
+	base, err := manifests(ctx, c.table, latest)
 	if err != nil {
 		return nil, err
 	}
-	before, err := manifests(ctx, c.table, latest)
-	if err != nil {
-		return nil, err
+	if merge {
+		if base, err = mergeManifests(ctx, c.files, base); err != nil {
+			return nil, fmt.Errorf("merge manifests: %w", err)
+		}
 	}
-	merged, err := mergeManifests(ctx, c.files, before)
-	if err != nil {
-		return nil, fmt.Errorf("merge manifests: %w", err)
-	}
-	baseList, baseSize, err := c.files.list(ctx, merged)
+	baseList, baseSize, err := c.files.list(ctx, base)
 	if err != nil {
 		return nil, err
 	}
@@ -255,7 +284,7 @@ func (c *committer) prepare(ctx context.Context, latest *Snapshot) (*Snapshot, e
 	}
 	uuid := c.options.NewUUID()
 	s := &Snapshot{
-		Version: snapshotVersion, UUID: &uuid, ID: latest.ID + 1, SchemaID: max(schema.ID, latest.SchemaID),
+		Version: snapshotVersion, UUID: &uuid, ID: latest.ID + 1, SchemaID: max(schemaID, latest.SchemaID),
 		BaseManifestList: baseList, BaseManifestListSize: &baseSize,
 		DeltaManifestList: c.deltaList, DeltaManifestListSize: &c.deltaListSize,
 		IndexManifest: latest.IndexManifest, CommitUser: c.options.User, CommitIdentifier: BatchIdentifier, CommitKind: Compact,

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"context"
+	"errors"
 
 	"tablectl/table"
 )
@@ -100,12 +101,17 @@ func deletedIdentities(ctx context.Context, t *table.Table, files []ManifestFile
 }
 
 func holdsAny(ctx context.Context, t *table.Table, f ManifestFile, ids map[FileIdentity]bool) (bool, error) {
-	found := false
+	errFound := errors.New("found")
 	err := ReadManifest(ctx, t, f.FileName, func(e *ManifestEntry) error {
-		found = found || ids[e.Identity()]
+		if ids[e.Identity()] {
+			return errFound
+		}
 		return nil
 	})
-	return found, err
+	if errors.Is(err, errFound) {
+		return true, nil
+	}
+	return false, err
 }
 
 // mergeMinor joins neighbours into manifests of about the target size. A

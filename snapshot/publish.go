@@ -28,14 +28,11 @@ func (c *committer) publish(ctx context.Context, id int64, data []byte) (bool, e
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.options.PublishTimeout)
 	defer cancel()
 	p := c.table.SnapshotPath(id)
-	ambiguous := false // an earlier try may still land
-	for {
+	for first := true; ; first = false {
 		err := c.table.IO.Put(ctx, p, data, fileio.IfAbsent)
-		if errors.Is(err, fileio.ErrNotWritten) && !ambiguous {
+		if errors.Is(err, fileio.ErrNotWritten) && first {
 			return false, fmt.Errorf("publish snapshot %d: %w", id, err)
 		}
-		ambiguous = ambiguous || err != nil && !errors.Is(err, fs.ErrExist)
-
 		found, readErr := fileio.ReadFile(ctx, c.table.IO, p, maxSnapshotFile)
 		switch {
 		case readErr == nil && bytes.Equal(found, data):

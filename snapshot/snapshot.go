@@ -76,14 +76,26 @@ func ParseSnapshot(data []byte) (*Snapshot, error) {
 	if err := json.Unmarshal(data, &members); err != nil {
 		return nil, fmt.Errorf("parse snapshot: %w", err)
 	}
+	// Go's decoder does not look at the case of names, but ID is not id.
+	known := map[string]json.RawMessage{}
+	for _, m := range knownMembers {
+		if raw, ok := members[m]; ok {
+			known[m] = raw
+			delete(members, m)
+		}
+	}
+	exact, err := json.Marshal(known)
+	if err != nil {
+		return nil, fmt.Errorf("parse snapshot: %w", err)
+	}
 	s := &Snapshot{Version: 1}
-	if err := json.Unmarshal(data, s); err != nil {
+	if err := json.Unmarshal(exact, s); err != nil {
 		return nil, fmt.Errorf("parse snapshot: %w", err)
 	}
 	for _, m := range []string{
 		"id", "schemaId", "baseManifestList", "deltaManifestList", "commitUser", "commitIdentifier", "commitKind", "timeMillis",
 	} {
-		if raw, ok := members[m]; !ok || bytes.Equal(raw, []byte("null")) {
+		if raw, ok := known[m]; !ok || bytes.Equal(raw, []byte("null")) {
 			return nil, fmt.Errorf("parse snapshot: member %q is missing", m)
 		}
 	}
@@ -95,8 +107,7 @@ func ParseSnapshot(data []byte) (*Snapshot, error) {
 	default:
 		return nil, fmt.Errorf("parse snapshot: unknown commit kind %q", s.CommitKind)
 	}
-	known := slices.Concat(knownMembers, []string{"logOffsets"}) // logOffsets is a leftover of older writers
-	maps.DeleteFunc(members, func(k string, _ json.RawMessage) bool { return slices.Contains(known, k) })
+	delete(members, "logOffsets") // a leftover of older writers
 	if len(members) > 0 {
 		s.Unknown = members
 	}

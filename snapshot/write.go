@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/twmb/avro"
 	"github.com/twmb/avro/ocf"
@@ -31,10 +32,14 @@ func (w *fileWriter) create(ctx context.Context, name string, data []byte) error
 		return err
 	}
 	f, err := w.table.IO.Create(ctx, p)
+	if errors.Is(err, fs.ErrExist) {
+		// It may be someone else's, so it is only reported.
+		return fmt.Errorf("write %s: %w", p, errors.Join(err, &LeftoverError{Path: p, Err: err}))
+	}
+	w.created = append(w.created, p) // it may be there even if the store reports a failure
 	if err != nil {
 		return fmt.Errorf("write %s: %w", p, err)
 	}
-	w.created = append(w.created, p)
 	if _, err := f.Write(data); err != nil {
 		return fmt.Errorf("write %s: %w", p, errors.Join(err, f.Close()))
 	}
@@ -81,17 +86,10 @@ func (r *rollingManifest) add(e *ManifestEntry) error {
 		r.schema = writeManifestMore
 	}
 	if r.out == nil {
-		codec, err := avroCodec(r.w.table.Options.ManifestCompression)
-		if err != nil {
-			return err
-		}
-		var opts []ocf.WriterOpt
-		if codec != nil {
-			opts = append(opts, ocf.WithCodec(codec))
-		}
 		r.buf.Reset()
-		if r.out, err = ocf.NewWriter(&r.buf, r.schema, opts...); err != nil {
-			return err
+		var err error
+		if r.out, err = newAvroWriter(&r.buf, r.schema, r.w.table.Options.ManifestCompression); err != nil {
+			return fmt.Errorf("encode manifest: %w", err)
 		}
 		r.stats = newManifestStats(r.w.table)
 	}

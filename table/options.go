@@ -63,11 +63,19 @@ func (o Options) SmallFileSize() int64 {
 	return int64(float64(o.TargetFileSize) * o.SmallFileRatio)
 }
 
+// fixedOptions say what a table is and where its files are, so they hold for
+// every run.
+var fixedOptions = []string{
+	"bucket", "bucket-key", "type", "primary-key", "partition", "path", "branch", "merge-engine",
+	"deletion-vectors.enabled", "row-tracking.enabled", "data-evolution.enabled", "clustering.incremental",
+	"data-file.path-directory", "partition.legacy-name", "partition.default-name",
+}
+
 // ParseOptions reads the options of a table, overrides first. A value that
 // cannot be read is ErrInvalid and the message names the option; so is an
 // override of an option that must not change for one run.
 func ParseOptions(stored, overrides map[string]string) (Options, error) {
-	for _, key := range []string{"bucket", "bucket-key", "type", "primary-key", "partition", "path", "branch", "merge-engine"} {
+	for _, key := range fixedOptions {
 		if v, ok := overrides[key]; ok && v != stored[key] {
 			return Options{}, fmt.Errorf("option %s cannot be overridden for one run: %w", key, ErrInvalid)
 		}
@@ -81,11 +89,11 @@ func ParseOptions(stored, overrides map[string]string) (Options, error) {
 	p := optionParser{raw: raw}
 	o := Options{
 		Bucket:                 p.integer("bucket", -1, -2, math.MaxInt32),
-		TargetFileSize:         p.size("target-file-size", 256<<20),
+		TargetFileSize:         p.size("target-file-size", 256<<20, 1),
 		SmallFileRatio:         p.ratio("compaction.small-file-ratio", 0.7),
 		MinFileNum:             p.integer("compaction.min.file-num", 5, 1, math.MaxInt32),
 		FileNumLimit:           p.integer("compaction.file-num-limit", 100_000, 1, math.MaxInt32),
-		OpenFileCost:           p.size("source.split.open-file-cost", 4<<20),
+		OpenFileCost:           p.size("source.split.open-file-cost", 4<<20, 0),
 		ForceRewriteAll:        p.boolean("compaction.force-rewrite-all-files", false),
 		DeletionVectors:        p.boolean("deletion-vectors.enabled", false),
 		RowTracking:            p.boolean("row-tracking.enabled", false),
@@ -93,8 +101,8 @@ func ParseOptions(stored, overrides map[string]string) (Options, error) {
 		FileFormat:             strings.ToLower(p.text("file.format", "parquet")),
 		Compression:            strings.ToLower(p.text("file.compression", "zstd")),
 		ZstdLevel:              p.integer("file.compression.zstd-level", 1, -131072, 22),
-		BlockSize:              p.size("file.block-size", 0),
-		PageSize:               p.size("parquet.page.size", 1<<20),
+		BlockSize:              p.size("file.block-size", 0, 0),
+		PageSize:               p.size("parquet.page.size", 1<<20, 1),
 		Dictionary:             p.boolean("parquet.enable.dictionary", true),
 		DataFilePrefix:         p.text("data-file.prefix", "data-"),
 		DataFilePath:           p.text("data-file.path-directory", ""),
@@ -104,9 +112,9 @@ func ParseOptions(stored, overrides map[string]string) (Options, error) {
 		StatsMode:              p.text("metadata.stats-mode", "truncate(16)"),
 		StatsDense:             p.boolean("metadata.stats-dense-store", true),
 		StatsFirstN:            p.integer("metadata.stats-keep-first-n-columns", -1, -1, math.MaxInt32),
-		IndexInManifest:        p.size("file-index.in-manifest-threshold", 500),
-		ManifestTargetSize:     p.size("manifest.target-file-size", 8<<20),
-		ManifestFullThreshold:  p.size("manifest.full-compaction-threshold-size", 16<<20),
+		IndexInManifest:        p.size("file-index.in-manifest-threshold", 500, 0),
+		ManifestTargetSize:     p.size("manifest.target-file-size", 8<<20, 1),
+		ManifestFullThreshold:  p.size("manifest.full-compaction-threshold-size", 16<<20, 0),
 		ManifestMergeMinCount:  p.integer("manifest.merge-min-count", 30, 1, math.MaxInt32),
 		ManifestCompression:    strings.ToLower(p.text("manifest.compression", "zstd")),
 		CommitMaxRetries:       p.integer("commit.max-retries", 10, 0, math.MaxInt32),
@@ -116,9 +124,6 @@ func ParseOptions(stored, overrides map[string]string) (Options, error) {
 		DeleteFileDropStats:    p.boolean("manifest.delete-file-drop-stats", false),
 		SequenceNumberInitMode: strings.ToLower(p.text("write.sequence-number-init-mode", "")),
 		Raw:                    raw,
-	}
-	if p.err == nil && o.TargetFileSize <= 0 {
-		p.fail("target-file-size", raw["target-file-size"], "a size greater than zero")
 	}
 	if p.err == nil && (!safeSegment(o.DataFilePrefix) || o.DataFilePath != "" && !safePath(o.DataFilePath)) {
 		p.err = fmt.Errorf("option data-file.prefix=%s or data-file.path-directory=%s leaves the table: %w", o.DataFilePrefix, o.DataFilePath, ErrInvalid)
@@ -184,16 +189,26 @@ func (p *optionParser) boolean(key string, def bool) bool {
 	return def
 }
 
-func (p *optionParser) size(key string, def int64) int64 {
+// maxSize and maxMillis are taken for anything larger, which means the same, so
+// that sums and multiples do not overflow.
+const (
+	maxSize   = 1 << 50
+	maxMillis = 366 * 24 * 60 * 60 * 1000
+)
+
+func (p *optionParser) size(key string, def, least int64) int64 {
 	v, ok := p.raw[key]
 	if !ok {
 		return def
 	}
 	n, err := bytesize.Parse(v)
-	if err != nil {
+	switch {
+	case err != nil:
 		p.fail(key, v, "a size such as 128 mb")
+	case n < least:
+		p.fail(key, v, "a size greater than zero")
 	}
-	return n
+	return min(n, maxSize)
 }
 
 func (p *optionParser) duration(key string, defMillis int64) int64 {
@@ -205,7 +220,7 @@ func (p *optionParser) duration(key string, defMillis int64) int64 {
 	if err != nil {
 		p.fail(key, v, "a duration such as 10 s")
 	}
-	return n
+	return min(n, maxMillis)
 }
 
 var quantity = regexp.MustCompile(`^\s*([0-9]+)\s*([a-zA-Z]*)\s*$`)

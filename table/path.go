@@ -3,6 +3,7 @@ package table
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"path"
 	"strconv"
 	"strings"
@@ -150,9 +151,6 @@ func escapePath(s string) string {
 			b.WriteByte(c)
 		}
 	}
-	if s := b.String(); s == "." || s == ".." {
-		return strings.ReplaceAll(s, ".", "%2E")
-	}
 	return b.String()
 }
 
@@ -184,8 +182,8 @@ func (t *Table) CheckBucketDir(ctx context.Context, partition []byte, bucket int
 		return fmt.Errorf("look for data file %s: %w", p, err)
 	}
 	if !found {
-		return fmt.Errorf("data file %s is missing: it is live in the latest snapshot but not where partition (%s) bucket %d keeps its files",
-			p, t.PartitionName(partition), bucket)
+		return fmt.Errorf("data file %s is missing: it is live in the latest snapshot but not where partition (%s) bucket %d keeps its files: %w",
+			p, t.PartitionName(partition), bucket, fs.ErrNotExist)
 	}
 	return nil
 }

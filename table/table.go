@@ -43,6 +43,8 @@ type Table struct {
 	Schema   *Schema
 	Options  Options
 
+	overrides map[string]string
+
 	mu      sync.Mutex
 	schemas map[int64]*Schema
 }
@@ -55,21 +57,34 @@ func Load(ctx context.Context, store fileio.FileIO, location string, overrides m
 	if err != nil {
 		return nil, err
 	}
-	t := &Table{IO: store, Location: location, Branch: branch, schemas: map[int64]*Schema{}}
+	return open(ctx, &Table{IO: store, Location: location, Branch: branch, overrides: overrides, schemas: map[int64]*Schema{}})
+}
+
+// Reopen opens the table again, as it is now. The table itself stays as it was
+// opened.
+func (t *Table) Reopen(ctx context.Context) (*Table, error) {
+	return open(ctx, &Table{IO: t.IO, Location: t.Location, Branch: t.Branch, overrides: t.overrides, schemas: map[int64]*Schema{}})
+}
+
+func open(ctx context.Context, t *Table) (*Table, error) {
+	var err error
 	if t.Schema, err = t.latestSchema(ctx); err != nil {
 		return nil, err
 	}
-	if t.Options, err = ParseOptions(t.Schema.Options, overrides); err != nil {
+	if t.Options, err = ParseOptions(t.Schema.Options, t.overrides); err != nil {
 		return nil, err
 	}
-	if stored := t.Schema.Options["branch"]; stored != "" && stored != "main" && branch == "" {
-		return nil, fmt.Errorf("table %s has the option branch=%s: %w", location, stored, ErrUnsupported)
+	if stored := t.Schema.Options["branch"]; stored != "" && stored != "main" && t.Branch == "" {
+		return nil, fmt.Errorf("table %s has the option branch=%s: %w", t.Location, stored, ErrUnsupported)
 	}
 	return t, nil
 }
 
 func splitLocation(location string) (dir, branch string, err error) {
-	location = strings.TrimPrefix(location, "file://")
+	// Hadoop writes file:/wh/t, others file:///wh/t.
+	if rest, ok := strings.CutPrefix(location, "file:"); ok && strings.HasPrefix(rest, "/") {
+		location = "/" + strings.TrimLeft(rest, "/")
+	}
 	if i := strings.Index(location, "://"); i >= 0 {
 		return "", "", fmt.Errorf("location %s: the store %q: %w", location, location[:i], ErrUnsupported)
 	}
@@ -115,10 +130,6 @@ func numbered(name, prefix string) (int64, bool) {
 	id, err := strconv.ParseInt(digits, 10, 64)
 	return id, err == nil && id >= 0
 }
-
-// Refresh returns the schema with the highest id now. The table keeps the
-// schema that it was opened with.
-func (t *Table) Refresh(ctx context.Context) (*Schema, error) { return t.latestSchema(ctx) }
 
 // SchemaByID reads the schema of that id, once.
 func (t *Table) SchemaByID(ctx context.Context, id int64) (*Schema, error) {
