@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"time"
 
 	"tablectl/internal/binrow"
@@ -95,7 +96,7 @@ func newAppendRewriter(ctx context.Context, t *table.Table, plan *Plan, o Option
 				continue
 			}
 			if id > t.Schema.ID {
-				return nil, fmt.Errorf("data file %s has the schema %d, but the table was opened with %d: run again", e.File.FileName, id, t.Schema.ID)
+				return nil, fmt.Errorf("data file %s has the schema %d, but the table was opened with %d, run again: %w", e.File.FileName, id, t.Schema.ID, snapshot.ErrConflict)
 			}
 			if r.schemas[id], err = t.SchemaByID(ctx, id); err != nil {
 				return nil, fmt.Errorf("data file %s: %w", e.File.FileName, err)
@@ -191,21 +192,21 @@ func (r *appendRewriter) rewrite(ctx context.Context, task Task) (snapshot.Commi
 		if err != nil {
 			return "", nil, err
 		}
-		w, err := r.table.IO.Create(ctx, p)
-		if err != nil {
-			return "", nil, fmt.Errorf("create %s: %w", p, err)
-		}
-		created = append(created, name)
-		return name, w, nil
+		w, err := r.create(ctx, p, name, &created)
+		return name, w, err
 	}
-	outputs, err := datafile.Concat(ctx, inputs, spec)
 	message := snapshot.CommitMessage{Partition: task.Partition, Bucket: task.Bucket, TotalBuckets: task.TotalBuckets}
-	if err == nil {
-		err = checkRows(task, outputs)
-	}
-	if err == nil {
+	err = withoutPanic(func() error {
+		outputs, err := datafile.Concat(ctx, inputs, spec)
+		if err != nil {
+			return err
+		}
+		if err := checkRows(task, outputs); err != nil {
+			return err
+		}
 		message.CompactAfter, err = r.describe(ctx, task, outputs, &created)
-	}
+		return err
+	})
 	if err != nil {
 		return snapshot.CommitMessage{}, errors.Join(refusal(err), r.remove(ctx, task, created))
 	}
@@ -213,6 +214,22 @@ func (r *appendRewriter) rewrite(ctx context.Context, task Task) (snapshot.Commi
 		message.CompactBefore = append(message.CompactBefore, e.File)
 	}
 	return message, nil
+}
+
+// create starts a file and notes it among those to remove on failure. It may be
+// there even if the store reports that it could not be created; but one that
+// exists already may be someone else's, and is only reported.
+func (r *appendRewriter) create(ctx context.Context, p, name string, created *[]string) (io.WriteCloser, error) {
+	w, err := r.table.IO.Create(ctx, p)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return nil, fmt.Errorf("create %s: %w", p, errors.Join(err, &snapshot.LeftoverError{Path: p, Err: err}))
+	case err != nil:
+		*created = append(*created, name)
+		return nil, fmt.Errorf("create %s: %w", p, err)
+	}
+	*created = append(*created, name)
+	return w, nil
 }
 
 // remove removes files of a task that failed.
@@ -224,6 +241,17 @@ func (r *appendRewriter) remove(ctx context.Context, task Task, names []string) 
 		errs = append(errs, removeOutput(ctx, r.table, task.Partition, task.Bucket, name))
 	}
 	return errors.Join(errs...)
+}
+
+// withoutPanic turns a panic into an error, so that the files of the task are
+// removed like after any other failure.
+func withoutPanic(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("internal error: %v", p)
+		}
+	}()
+	return f()
 }
 
 // checkRows is the last line of defence before a commit: every row that was in
@@ -328,11 +356,10 @@ func (r *appendRewriter) writeIndex(ctx context.Context, task Task, o datafile.O
 	if err != nil {
 		return err
 	}
-	w, err := r.table.IO.Create(ctx, p)
+	w, err := r.create(ctx, p, name, created)
 	if err != nil {
-		return fmt.Errorf("create %s: %w", p, err)
+		return err
 	}
-	*created = append(*created, name)
 	if _, err := w.Write(data); err != nil {
 		return fmt.Errorf("write %s: %w", p, errors.Join(err, w.Close()))
 	}

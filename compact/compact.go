@@ -117,6 +117,9 @@ func compactTable(ctx context.Context, t *table.Table, o Options, report *Report
 	}
 	report.CommitUser = commitUser(t, o)
 	report.Messages, err = runTasks(ctx, t, plan, o)
+	if errors.Is(err, fs.ErrNotExist) {
+		return whyMissing(ctx, t, base, plan, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -132,6 +135,35 @@ func compactTable(ctx context.Context, t *table.Table, o Options, report *Report
 	}
 	report.After, report.Attempts, report.Warnings = done.Snapshot, done.Attempts, done.Warnings
 	return nil
+}
+
+// whyMissing tells a file that another writer has compacted and expired since the
+// plan, which is a conflict, from one that is missing in a table.
+func whyMissing(ctx context.Context, t *table.Table, base *snapshot.Snapshot, plan *Plan, missing error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+	latest, err := snapshot.Latest(ctx, t)
+	if err != nil || latest == nil || latest.ID == base.ID {
+		return missing
+	}
+	buckets, err := snapshot.LiveFiles(ctx, t, latest, table.Filter{})
+	if err != nil {
+		return missing
+	}
+	live := map[string]bool{}
+	for _, b := range buckets {
+		for _, e := range b.Files {
+			live[e.File.FileName] = true
+		}
+	}
+	for _, task := range plan.Tasks {
+		for _, e := range task.Inputs {
+			if !live[e.File.FileName] {
+				return fmt.Errorf("%s was replaced by snapshot %d or earlier: %w: %w", e.File.FileName, latest.ID, snapshot.ErrConflict, missing)
+			}
+		}
+	}
+	return missing
 }
 
 // prepareAttempts is how often planning starts again when the snapshot that it
@@ -159,7 +191,7 @@ func prepare(ctx context.Context, t *table.Table, o Options) (*snapshot.Snapshot
 
 func planFrom(ctx context.Context, t *table.Table, base *snapshot.Snapshot, o Options) (*Plan, error) {
 	if base.SchemaID > t.Schema.ID {
-		return nil, fmt.Errorf("snapshot %d has the schema %d, but the table was opened with %d: run again", base.ID, base.SchemaID, t.Schema.ID)
+		return nil, fmt.Errorf("snapshot %d has the schema %d, but the table was opened with %d, run again: %w", base.ID, base.SchemaID, t.Schema.ID, snapshot.ErrConflict)
 	}
 	if err := snapshot.CheckIndexes(ctx, t, base); err != nil {
 		return nil, err

@@ -90,7 +90,7 @@ func NewPlan(o table.Options, base *snapshot.Snapshot, buckets []snapshot.Bucket
 type planner struct {
 	options table.Options
 	plan    *Plan
-	room    int // candidates that may still be taken
+	room    int // files that may still be put into tasks
 }
 
 func (p *planner) skip(reason Skip, files int) {
@@ -125,10 +125,7 @@ func (p *planner) unaware(b snapshot.Bucket) {
 		switch {
 		case !p.small(f.File.FileSize):
 			p.skip(SkipLarge, 1)
-		case p.room == 0:
-			p.skip(SkipBeyond, 1)
 		default:
-			p.room--
 			candidates = append(candidates, f)
 		}
 	}
@@ -140,8 +137,20 @@ func (p *planner) unaware(b snapshot.Bucket) {
 	bins, absorb := p.settle(sizes)
 	taken := 0
 	for _, n := range bins {
-		p.add(b, candidates[taken:taken+n:taken+n], absorb)
+		task := candidates[taken : taken+n : taken+n]
 		taken += n
+		if n > p.room {
+			p.skip(SkipBeyond, n-p.room)
+			task = task[:p.room]
+		}
+		if len(task) == 1 && n > 1 {
+			p.skip(SkipBeyond, 1)
+			task = nil
+		}
+		if len(task) > 0 {
+			p.room -= len(task)
+			p.add(b, task, absorb)
+		}
 	}
 	p.skip(SkipTooFew, len(candidates)-taken)
 }
@@ -229,21 +238,12 @@ func (p *planner) settled(sizes []int64, bins []int, absorbTail bool) bool {
 func (p *planner) bucketed(b snapshot.Bucket, strategy Strategy) {
 	files := slices.Clone(b.Files)
 	slices.SortStableFunc(files, func(a, b *snapshot.ManifestEntry) int {
-		return cmp.Or(cmp.Compare(a.File.MinSequenceNumber, b.File.MinSequenceNumber),
-			cmp.Compare(a.File.MaxSequenceNumber, b.File.MaxSequenceNumber),
-			cmp.Compare(creation(a), creation(b)), strings.Compare(a.File.FileName, b.File.FileName))
+		return cmp.Compare(a.File.MinSequenceNumber, b.File.MinSequenceNumber) // as readers order them
 	})
 	if strategy == Full && p.fullBucket(b, files) {
 		return
 	}
 	p.minorBucket(b, files)
-}
-
-func creation(e *snapshot.ManifestEntry) int64 {
-	if t := e.File.CreationTime; t != nil {
-		return *t
-	}
-	return 0
 }
 
 // fullBucket rewrites everything behind the leading large files if most of it
@@ -291,8 +291,10 @@ func (p *planner) minorBucket(b snapshot.Bucket, files []*snapshot.ManifestEntry
 	var size int64
 	leave := func(r run) {
 		switch {
+		case int64(len(r.files)) > max(1, r.size/p.options.TargetFileSize):
+			p.add(b, r.files, true) // fewer files come out than go in
 		case len(r.files) > 1:
-			p.add(b, r.files, true)
+			p.skip(SkipLarge, len(r.files))
 		case p.small(r.size):
 			p.skip(SkipTooFew, 1)
 		default:

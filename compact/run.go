@@ -82,7 +82,7 @@ func execute(ctx context.Context, t *table.Table, plan *Plan, o Options, r rewri
 	if first != nil {
 		err = first
 	}
-	if cause := context.Cause(ctx); cause != nil {
+	if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
 		// The tasks failed because they were told to stop.
 		err = errors.Join(append([]error{cause}, leftoversOf(err)...)...)
 	}
