@@ -3,9 +3,11 @@ package cmd
 import (
 	"errors"
 	"fmt"
+	"os/signal"
 	"runtime/debug"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 	"unicode"
 
@@ -21,9 +23,11 @@ import (
 	"tablectl/table"
 )
 
+const compactName = "compact"
+
 func (a *app) compactCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "compact [TABLE]",
+		Use:   compactName + " [TABLE]",
 		Short: "Merge small files and publish one COMPACT snapshot",
 		Long: `compact reads the latest snapshot of a table, plans which files to merge,
 merges them, and publishes the result as one snapshot of kind COMPACT. When
@@ -91,6 +95,8 @@ const (
 )
 
 func (a *app) runCompact(cmd *cobra.Command, args []string) error {
+	// Nobody reading the output or the log any more must not kill the run half way.
+	signal.Ignore(syscall.SIGPIPE)
 	location, err := a.config.location(args)
 	if err != nil {
 		return a.compactDone(location, nil, &compact.Report{}, err)
@@ -120,7 +126,10 @@ func (a *app) openForCompact(cmd *cobra.Command, location string) (*table.Table,
 	if o.Strategy = compact.Strategy(a.config.text("strategy")); o.Strategy != compact.Full && o.Strategy != compact.Minor {
 		return nil, o, usageError(fmt.Errorf("--strategy %s: expected full or minor", o.Strategy))
 	}
-	if o.Parallelism = a.config.integer("parallelism"); o.Parallelism < 0 {
+	if o.Parallelism, err = a.config.integer("parallelism"); err != nil {
+		return nil, o, err
+	}
+	if o.Parallelism < 0 {
 		return nil, o, usageError(fmt.Errorf("--parallelism %d: expected a number greater than zero", o.Parallelism))
 	}
 	if o.Memory, err = memoryBound(a.config.text("memory")); err != nil {
@@ -141,17 +150,18 @@ func (a *app) openForCompact(cmd *cobra.Command, location string) (*table.Table,
 
 func (a *app) filter(cmd *cobra.Command, t *table.Table) (table.Filter, error) {
 	var filter table.Filter
-	for flag, parse := range map[string]func(*table.Schema, string) (table.Filter, error){
-		"where": table.ParseWhere, "filter-json": table.ParseFilterJSON,
-	} {
-		texts, err := a.config.list(cmd, flag)
+	for _, form := range []struct {
+		flag  string
+		parse func(*table.Schema, string) (table.Filter, error)
+	}{{"where", table.ParseWhere}, {"filter-json", table.ParseFilterJSON}} {
+		texts, err := a.config.list(cmd, form.flag)
 		if err != nil {
 			return filter, err
 		}
 		for _, text := range texts {
-			f, err := parse(t.Schema, text)
+			f, err := form.parse(t.Schema, text)
 			if err != nil {
-				return filter, fmt.Errorf("--%s: %w", flag, err)
+				return filter, fmt.Errorf("--%s: %w", form.flag, err)
 			}
 			filter = filter.And(f)
 		}
@@ -215,14 +225,20 @@ func (a *app) compactDone(location string, t *table.Table, report *compact.Repor
 		a.log.Warn(w)
 	}
 	a.reported = true
-	if a.format == "json" {
-		return errors.Join(err, a.writeJSON(result))
+	var writing error
+	switch {
+	case a.format == "json":
+		writing = a.writeJSON(result)
+	case err == nil:
+		_, writing = fmt.Fprintln(a.stdout, result.text(report))
 	}
-	if err != nil {
+	if a.format != "json" && err != nil {
 		fmt.Fprintf(a.stderr, "Error: %v\n", err)
-		return err
 	}
-	_, err = fmt.Fprintln(a.stdout, result.text(report))
+	if writing != nil {
+		// What happened to the table counts, not whether it could be told.
+		fmt.Fprintf(a.stderr, "Error: the run is over (status %s), but its result could not be written: %v\n", result.Status, writing)
+	}
 	return err
 }
 
@@ -254,8 +270,11 @@ func newCompactResult(location string, t *table.Table, report *compact.Report, e
 	for _, p := range compact.Leftovers(err) {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%s could not be removed", p))
 	}
+	if r.Status == statusCommitted || r.Status == statusUnknown { // the user can be looked for in the snapshots
+		r.CommitUser = &report.CommitUser
+	}
 	if report.After != nil {
-		r.SnapshotAfter, r.CommitUser = &report.After.ID, &report.CommitUser
+		r.SnapshotAfter = &report.After.ID
 		r.addMessages(t, report.Messages)
 	}
 	return r

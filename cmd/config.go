@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -38,13 +39,17 @@ func addGlobalFlags(f *pflag.FlagSet) {
 	f.String("log-format", "text", "form of the log: text or json")
 }
 
-// settings are the keys that a configuration file may hold; each is a flag too.
+// settings are the keys that a configuration file may hold. Each is a flag too,
+// but for table-options, whose flag sets one of them.
 var settings = []string{
 	"table", "warehouse", "output", "quiet", "verbose", "log-format",
 	"commit-user", "strategy", "parallelism", "memory", "where", "filter-json", tableOptionsKey,
 }
 
 const tableOptionsKey = "table-options"
+
+// lists are the settings that can have several values.
+var lists = []string{"where", "filter-json"}
 
 func loadConfig(flags *pflag.FlagSet) (*config, error) {
 	c := &config{v: viper.New(), tableOptions: map[string]string{}}
@@ -113,18 +118,74 @@ func (c *config) merge(file string) error {
 			return fmt.Errorf("%s: expected option names with values", tableOptionsKey)
 		}
 		for k, v := range options {
-			c.tableOptions[k] = fmt.Sprint(v)
+			text, err := scalar(v)
+			if err != nil {
+				return fmt.Errorf("%s: %s: %w", tableOptionsKey, k, err)
+			}
+			c.tableOptions[k] = text
 		}
 		delete(values, tableOptionsKey)
+	}
+	for key, v := range values {
+		if slices.Contains(lists, key) {
+			values[key], err = scalars(v)
+		} else {
+			values[key], err = scalar(v)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
 	}
 	return c.v.MergeConfigMap(values)
 }
 
+// scalar is a value of a YAML file as one would type it.
+func scalar(v any) (string, error) {
+	switch v := v.(type) {
+	case string:
+		return v, nil
+	case bool, int, int64, uint64, float64:
+		return fmt.Sprint(v), nil
+	case nil:
+		return "", errors.New("expected a value, got none")
+	}
+	return "", fmt.Errorf("expected one value, got %v; put quotes around it if it is text", v)
+}
+
+// scalars is one value of a YAML file, or a list of them.
+func scalars(v any) ([]string, error) {
+	all, ok := v.([]any)
+	if !ok {
+		all = []any{v}
+	}
+	texts := make([]string, len(all))
+	for i := range all {
+		var err error
+		if texts[i], err = scalar(all[i]); err != nil {
+			return nil, err
+		}
+	}
+	return texts, nil
+}
+
 func (c *config) text(key string) string { return c.v.GetString(key) }
 
-func (c *config) flag(key string) bool { return c.v.GetBool(key) }
+// flag reads a boolean, and integer a number, from wherever it was given.
+func (c *config) flag(key string) (bool, error) {
+	b, err := strconv.ParseBool(c.text(key))
+	if err != nil {
+		return false, usageError(fmt.Errorf("--%s %s: expected true or false", key, c.text(key)))
+	}
+	return b, nil
+}
 
-func (c *config) integer(key string) int { return c.v.GetInt(key) }
+func (c *config) integer(key string) (int, error) {
+	n, err := strconv.Atoi(c.text(key))
+	if err != nil {
+		return 0, usageError(fmt.Errorf("--%s %s: expected a number", key, c.text(key)))
+	}
+	return n, nil
+}
 
 // list reads a repeatable flag. A variable or a file holds one value, or the
 // file a list; values are never split, since filters contain commas.
@@ -133,19 +194,12 @@ func (c *config) list(cmd *cobra.Command, key string) ([]string, error) {
 		return cmd.Flags().GetStringArray(key)
 	}
 	switch v := c.v.Get(key).(type) {
-	case string:
-		if v == "" || v == "[]" {
-			return nil, nil
-		}
-		return []string{v}, nil
 	case []string:
 		return v, nil
-	case []any:
-		values := make([]string, len(v))
-		for i := range v {
-			values[i] = fmt.Sprint(v[i])
+	case string: // a variable, or the flag's default
+		if v != "" && v != "[]" {
+			return []string{v}, nil
 		}
-		return values, nil
 	}
 	return nil, nil
 }

@@ -33,13 +33,14 @@ var (
 	outcomeStorage     = outcome{8, "storage", "storage or catalog unavailable after retries"}
 	outcomeNotFound    = outcome{10, "not_found", "no such table"}
 	outcomeLocked      = outcome{11, "locked", "another run holds the table's lock"}
+	outcomeHungUp      = outcome{129, "interrupted", "interrupted by SIGHUP; the table is unchanged"}
 	outcomeInterrupted = outcome{130, "interrupted", "interrupted by SIGINT; the table is unchanged"}
 	outcomeTerminated  = outcome{143, "interrupted", "interrupted by SIGTERM; the table is unchanged"}
 )
 
 var outcomes = []outcome{
 	outcomeOK, outcomeFailed, outcomeUsage, outcomePartly, outcomeUnsupported, outcomeConflict, outcomeUnknown,
-	outcomeVerify, outcomeStorage, outcomeNotFound, outcomeLocked, outcomeInterrupted, outcomeTerminated,
+	outcomeVerify, outcomeStorage, outcomeNotFound, outcomeLocked, outcomeHungUp, outcomeInterrupted, outcomeTerminated,
 }
 
 // outcomeOf maps an error to the way the command ends. What may have been
@@ -52,8 +53,11 @@ func outcomeOf(err error) outcome {
 	case errors.Is(err, snapshot.ErrCommitUnknown):
 		return outcomeUnknown
 	case errors.As(err, &interrupted):
-		if interrupted.signal == syscall.SIGTERM {
+		switch interrupted.signal {
+		case syscall.SIGTERM:
 			return outcomeTerminated
+		case syscall.SIGHUP:
+			return outcomeHungUp
 		}
 		return outcomeInterrupted
 	case errors.Is(err, context.Canceled):

@@ -34,6 +34,12 @@ type errorJSON struct {
 	Hint    string `json:"hint,omitempty"`
 }
 
+// errorDocument is the result of a command that has none, since it failed.
+type errorDocument struct {
+	header
+	Error *errorJSON `json:"error"`
+}
+
 var hints = map[string]string{
 	outcomeConflict.kind:    "other writers changed the table meanwhile; run again",
 	outcomeUnknown.kind:     "look at the latest snapshot before running again; no file was deleted",

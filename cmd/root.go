@@ -17,7 +17,9 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"tablectl/compact"
 	"tablectl/internal/version"
 )
 
@@ -40,11 +42,41 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
+	err = withCause(ctx, err)
 	if err != nil && !a.reported {
-		fmt.Fprintf(stderr, "Error: %v\n", err)
+		a.fail(cmd, args, err)
 	}
 	return ExitCode(err)
+}
+
+// fail reports an error that the command itself has not. The configuration may be
+// what is wrong, so the form of the report does not depend on it.
+func (a *app) fail(cmd *cobra.Command, args []string, err error) {
+	if a.format == "" {
+		a.format = formatAsked(args)
+	}
+	switch {
+	case cmd.Name() == compactName:
+		_ = a.compactDone("", nil, &compact.Report{}, err) // the same error
+	case a.format == "json":
+		if werr := a.writeJSON(errorDocument{newHeader("Error"), newErrorJSON(err)}); werr != nil {
+			fmt.Fprintf(a.stderr, "Error: %v\n", errors.Join(err, werr))
+		}
+	default:
+		fmt.Fprintf(a.stderr, "Error: %v\n", err)
+	}
+}
+
+// formatAsked finds --output in a command line that may be wrong elsewhere.
+func formatAsked(args []string) string {
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.ParseErrorsAllowlist.UnknownFlags = true
+	f.SetOutput(io.Discard)
+	f.Usage = func() {}
+	format := f.StringP("output", "o", os.Getenv(envPrefix+"_OUTPUT"), "")
+	_ = f.Parse(args) // what could be read counts
+	return *format
 }
 
 // signalError is why a context was cancelled.
@@ -62,12 +94,15 @@ func withCause(ctx context.Context, err error) error {
 	return err
 }
 
-// untilSignal returns a context that the first SIGINT or SIGTERM cancels. The
-// second one ends the process, as if it had not been caught.
+// untilSignal returns a context that the first SIGINT, SIGTERM or SIGHUP cancels.
+// The second one ends the process, as if it had not been caught.
 func untilSignal(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	go func() {
 		select {
 		case s := <-signals:
@@ -112,15 +147,24 @@ func (a *app) setUp(cmd *cobra.Command) error {
 		return usageError(err)
 	}
 	a.config = config
-	a.format = config.text("output")
-	if a.format != "text" && a.format != "json" {
-		return usageError(fmt.Errorf("--output %s: expected text or json", a.format))
+	format := config.text("output")
+	if format != "text" && format != "json" {
+		return usageError(fmt.Errorf("--output %s: expected text or json", format))
+	}
+	a.format = format
+	quiet, err := config.flag("quiet")
+	if err != nil {
+		return err
+	}
+	verbose, err := config.flag("verbose")
+	if err != nil {
+		return err
 	}
 	level := slog.LevelWarn
 	switch {
-	case config.flag("quiet"):
+	case quiet:
 		level = slog.LevelError
-	case config.flag("verbose"):
+	case verbose:
 		level = slog.LevelInfo
 	}
 	options := &slog.HandlerOptions{Level: level}
