@@ -74,6 +74,10 @@ var allowedDifferences = []struct{ fixture, place, why string }{
 		"append-rolling", "files/*/m??SequenceNumber",
 		"tablectl makes one task where Java makes three whose outputs a second run would rewrite; the files and rows are the same",
 	},
+	{
+		"append-all-types", "files/*/valueStats/d/m??",
+		"the column holds NaN, so tablectl keeps no bounds; Java keeps NaN as the maximum, and readers that order it otherwise skip files",
+	},
 }
 
 // allowed is why a difference is allowed, empty when it is not.

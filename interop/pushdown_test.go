@@ -2,25 +2,7 @@
 
 package interop
 
-import (
-	"strings"
-	"testing"
-)
-
-// misprunedByReader are the columns that a reader prunes wrongly whoever wrote the table, and why.
-var misprunedByReader = []struct{ reader, fixture, column, why string }{
-	{"pypaimon", "append-all-types", "d", "the file's maximum is NaN, which pypaimon compares as Python does"},
-}
-
-// mispruned is why a wrong answer is the reader's own fault, empty when it is not known to be.
-func mispruned(reader, fixture, predicate string) string {
-	for _, m := range misprunedByReader {
-		if m.reader == reader && m.fixture == fixture && strings.HasPrefix(predicate, m.column+" ") {
-			return m.why
-		}
-	}
-	return ""
-}
+import "testing"
 
 // TestPushdown shows that statistics and indexes that tablectl writes hide no row: the other readers get,
 // for the values of every column pushed down as predicates, the rows that a plain read has. Java's peer
@@ -46,10 +28,6 @@ func TestPushdown(t *testing.T) {
 					t.Skipf("skip.tsv: %s", got.skipped)
 				}
 				for _, wrong := range got.rows {
-					if why := mispruned(reader, f.name, wrong); why != "" {
-						t.Logf("allowed: %s (%s)", wrong, why)
-						continue
-					}
 					t.Errorf("wrong answer: %s", wrong)
 				}
 			})
