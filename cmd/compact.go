@@ -144,6 +144,7 @@ func (a *app) openForCompact(cmd *cobra.Command, location string) (*table.Table,
 		return t, o, err
 	}
 	o.WriterVersion = version.Writer()
+	a.log.Info("compacting", "table", t.Name(), "filter", o.Filter.String(), "strategy", o.Strategy, "memory", o.Memory)
 	o.OnEvent = func(e compact.Event) { a.logEvent(t, e) }
 	return t, o, nil
 }

@@ -63,6 +63,10 @@ func readList(t *testing.T, file string) tableFiles {
 	return f
 }
 
+// filesNotPages is why fixtures whose target size is less than a page become fewer files.
+const filesNotPages = "Java counts the pages in progress as if they were not compressed, so its files are half the target size, " +
+	"and a second run would merge them again; tablectl estimates what they become"
+
 // allowedDifferences are the places where a table that tablectl compacted may differ from what Java makes
 // of it, and why. Fixture and place are patterns as of path.Match.
 var allowedDifferences = []struct{ fixture, place, why string }{
@@ -71,11 +75,16 @@ var allowedDifferences = []struct{ fixture, place, why string }{
 		"Java packs files of equal size in the order of a hash set, which differs from one JVM to the next",
 	},
 	{
-		"append-rolling", "files/*/m??SequenceNumber",
-		"tablectl makes one task where Java makes three whose outputs a second run would rewrite; the files and rows are the same",
+		"append-rolling", "files", filesNotPages,
 	},
 	{
-		"append-all-types", "files/*/valueStats/d/m??",
+		"append-rolling", "deltaManifests/*/entries", filesNotPages,
+	},
+	{
+		"append-rolling", "deltaManifests/*/numAddedFiles", filesNotPages,
+	},
+	{
+		"append-all-types", "files/*/valueStats/d/[01]",
 		"the column holds NaN, so tablectl keeps no bounds; Java keeps NaN as the maximum, and readers that order it otherwise skip files",
 	},
 }

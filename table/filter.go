@@ -21,9 +21,6 @@ func (f Filter) And(g Filter) Filter {
 	return Filter{terms: slices.Concat(f.terms, g.terms), text: slices.Concat(f.text, g.text)}
 }
 
-// Empty reports whether the filter selects everything because it has no terms.
-func (f Filter) Empty() bool { return len(f.terms) == 0 }
-
 // String joins the filters as they were written.
 func (f Filter) String() string { return strings.Join(f.text, " AND ") }
 

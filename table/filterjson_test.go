@@ -89,8 +89,8 @@ func TestParseFilterJSON(t *testing.T) {
 			t.Error(err)
 		} else if got := f.Matches(row(t, s, c.partition)); got != c.want {
 			t.Errorf("%s of %v: got %v, want %v", c.dict, c.partition, got, c.want)
-		} else if f.String() != c.dict || f.Empty() {
-			t.Errorf("%s prints as %s, empty %v", c.dict, f, f.Empty())
+		} else if f.String() != c.dict || len(f.terms) == 0 {
+			t.Errorf("%s prints as %s, empty %v", c.dict, f, len(f.terms) == 0)
 		}
 	}
 	for _, m := range append(slices.Sorted(maps.Keys(dictMethods)), "and", "or") {
@@ -143,7 +143,7 @@ func TestFilterJSONErrors(t *testing.T) {
 		if err == nil {
 			return "no error"
 		}
-		if !errors.Is(err, ErrInvalid) || !f.Empty() {
+		if !errors.Is(err, ErrInvalid) || len(f.terms) > 0 {
 			t.Errorf("%s: %v does not wrap ErrInvalid, or comes with a filter", dict, err)
 		}
 		return err.Error()

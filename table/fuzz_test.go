@@ -25,13 +25,13 @@ func checkFilter(t *testing.T, text string, f Filter, err error, again func() (F
 		if !errors.Is(err, ErrInvalid) {
 			t.Fatalf("%q: %v does not wrap ErrInvalid", text, err)
 		}
-		if !f.Empty() {
+		if len(f.terms) > 0 {
 			t.Fatalf("%q: %v comes with a filter", text, err)
 		}
 		return
 	}
-	if f.Empty() || f.String() != text {
-		t.Fatalf("%q prints as %q, empty %v", text, f, f.Empty())
+	if len(f.terms) == 0 || f.String() != text {
+		t.Fatalf("%q prints as %q, empty %v", text, f, len(f.terms) == 0)
 	}
 	second, err := again()
 	if err != nil {

@@ -115,8 +115,8 @@ func TestParseWhere(t *testing.T) {
 				if got := f.Matches(p); got != want {
 					t.Errorf("%s of %v is %v, want %v", where, c.partition, got, want)
 				}
-				if f.String() != where || f.Empty() {
-					t.Errorf("%s prints as %q, empty %v", where, f, f.Empty())
+				if f.String() != where || len(f.terms) == 0 {
+					t.Errorf("%s prints as %q, empty %v", where, f, len(f.terms) == 0)
 				}
 			}
 		})
@@ -185,7 +185,7 @@ func TestWhereErrors(t *testing.T) {
 		if err == nil {
 			return "no error"
 		}
-		if !errors.Is(err, ErrInvalid) || !f.Empty() {
+		if !errors.Is(err, ErrInvalid) || len(f.terms) > 0 {
 			t.Errorf("%s: %v does not wrap ErrInvalid, or comes with a filter", where, err)
 		}
 		return err.Error()
@@ -203,7 +203,7 @@ func TestWhereWithoutPartitionColumns(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", where, err, want)
 		}
 	}
-	if !(Filter{}).Matches(nil) || !(Filter{}).Empty() {
+	if !(Filter{}).Matches(nil) || len((Filter{}).terms) > 0 {
 		t.Error("the zero filter does not select everything")
 	}
 }

@@ -287,7 +287,11 @@ func (a *aligner) scalar(l leaf, s steps, reps int16, old types.Type, n schema.N
 	if !sameForm(old, l.typ, a.source.Column(p.source), a.target.schema.Column(index)) && p.cast == nil {
 		p.cast = cast.Identity
 	}
-	if err := checkDecoder(old, a.source.Column(p.source)); err != nil {
+	kind, err := physicalOf(a.source.Column(p.source))
+	if err == nil {
+		err = kind.check(old, a.source.Column(p.source))
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w", l.name, err)
 	}
 	a.plans = append(a.plans, p)

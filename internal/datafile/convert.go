@@ -42,32 +42,6 @@ func sameForm(from, to types.Type, source, dest *schema.Column) bool {
 	return true
 }
 
-// checkDecoder refuses a column whose physical type cannot hold the declared one.
-func checkDecoder(t types.Type, descr *schema.Column) error {
-	var err error
-	switch descr.PhysicalType() {
-	case parquet.Types.Boolean:
-		_, err = decoder[bool](t, descr)
-	case parquet.Types.Int32:
-		_, err = decoder[int32](t, descr)
-	case parquet.Types.Int64:
-		_, err = decoder[int64](t, descr)
-	case parquet.Types.Int96:
-		_, err = decoder[parquet.Int96](t, descr)
-	case parquet.Types.Float:
-		_, err = decoder[float32](t, descr)
-	case parquet.Types.Double:
-		_, err = decoder[float64](t, descr)
-	case parquet.Types.ByteArray:
-		_, err = decoder[parquet.ByteArray](t, descr)
-	case parquet.Types.FixedLenByteArray:
-		_, err = decoder[parquet.FixedLenByteArray](t, descr)
-	default:
-		err = fmt.Errorf("physical type %s: %w", descr.PhysicalType(), ErrUnsupported)
-	}
-	return err
-}
-
 // decoder returns the function that turns a stored value into a cell of the
 // type. Files of other writers keep narrow integers and decimals in wider
 // physical types.

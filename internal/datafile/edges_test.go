@@ -193,6 +193,32 @@ func TestAbsorbTail(t *testing.T) {
 	}
 }
 
+// TestAbsorbTailOfWhatShrinks has inputs that are a hundred times as large as the
+// output: what is left of them is a small tail long before it looks like one.
+func TestAbsorbTailOfWhatShrinks(t *testing.T) {
+	fields := tabletest.Columns(t, [2]string{"s", "STRING NOT NULL"})
+	var rows [][]any
+	for range 4000 {
+		rows = append(rows, []any{types.Value{Bytes: []byte(strings.Repeat("the same ", 100))}})
+	}
+	in := written(t, 0, fields, rows, tabletest.FileOptions{Codec: "none"})
+	f, err := in.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := plainSpec(fields)
+	spec.Compression, spec.ZstdLevel = "zstd", 1
+	spec.TargetSize, spec.InputBytes, spec.AbsorbTail = 1, f.Size(), f.Size()/2
+	done, _, got, err := concat(t.Context(), []datafile.Input{in}, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantRows(t, fields, got, rows)
+	if len(done) != 1 {
+		t.Errorf("%d outputs, want 1", len(done))
+	}
+}
+
 // TestNoRows has inputs without rows: nothing is created.
 func TestNoRows(t *testing.T) {
 	fields := tabletest.Columns(t, [2]string{"id", "INT"})

@@ -25,35 +25,9 @@ type mover interface {
 	dictionary(md *metadata.FileMetaData, rowGroup int) bool
 }
 
-// newMover makes the mover for a plan; it puts its values into the sink of the
-// same leaf.
-func newMover(p plan, source *schema.Schema, dst sink) (mover, error) {
-	if p.source < 0 {
-		return &nullMover{plan: p, dst: dst}, nil
-	}
-	descr := source.Column(p.source)
-	switch descr.PhysicalType() {
-	case parquet.Types.Boolean:
-		return typedMover[bool](p, descr, dst)
-	case parquet.Types.Int32:
-		return typedMover[int32](p, descr, dst)
-	case parquet.Types.Int64:
-		return typedMover[int64](p, descr, dst)
-	case parquet.Types.Int96:
-		return typedMover[parquet.Int96](p, descr, dst)
-	case parquet.Types.Float:
-		return typedMover[float32](p, descr, dst)
-	case parquet.Types.Double:
-		return typedMover[float64](p, descr, dst)
-	case parquet.Types.ByteArray:
-		return typedMover[parquet.ByteArray](p, descr, dst)
-	case parquet.Types.FixedLenByteArray:
-		return typedMover[parquet.FixedLenByteArray](p, descr, dst)
-	}
-	return nil, fmt.Errorf("physical type %s: %w", descr.PhysicalType(), ErrUnsupported)
-}
-
-func typedMover[T parquet.ColumnTypes](p plan, descr *schema.Column, dst sink) (mover, error) {
+// newMover makes the mover for a plan that has a source, a column of values T; it
+// puts them into the sink of the same leaf.
+func newMover[T parquet.ColumnTypes](p plan, descr *schema.Column, dst sink) (mover, error) {
 	src := source[T]{plan: p, leafReader: newLeafReader[T](p.source, descr.MaxDefinitionLevel(), descr.MaxRepetitionLevel())}
 	switch {
 	case p.donor:

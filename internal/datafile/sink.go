@@ -45,27 +45,7 @@ type typedSink[T parquet.ColumnTypes] struct {
 	buf       []T
 }
 
-func newSink(l leaf, descr *schema.Column, pageSize int64) (sink, error) {
-	switch descr.PhysicalType() {
-	case parquet.Types.Boolean:
-		return typedSinkOf[bool](l, descr, pageSize)
-	case parquet.Types.Int32:
-		return typedSinkOf[int32](l, descr, pageSize)
-	case parquet.Types.Int64:
-		return typedSinkOf[int64](l, descr, pageSize)
-	case parquet.Types.Int96:
-		return typedSinkOf[parquet.Int96](l, descr, pageSize)
-	case parquet.Types.Float:
-		return typedSinkOf[float32](l, descr, pageSize)
-	case parquet.Types.Double:
-		return typedSinkOf[float64](l, descr, pageSize)
-	case parquet.Types.ByteArray:
-		return typedSinkOf[parquet.ByteArray](l, descr, pageSize)
-	}
-	return typedSinkOf[parquet.FixedLenByteArray](l, descr, pageSize)
-}
-
-func typedSinkOf[T parquet.ColumnTypes](l leaf, descr *schema.Column, pageSize int64) (sink, error) {
+func newSink[T parquet.ColumnTypes](l leaf, descr *schema.Column, pageSize int64) (sink, error) {
 	decode, err := decoder[T](l.typ, descr)
 	if err != nil {
 		return nil, err

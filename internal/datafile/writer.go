@@ -52,14 +52,28 @@ func (w *writer) movers(in Input, r *file.Reader) ([]mover, error) {
 	if w.sinks == nil {
 		w.sinks = make([]sink, len(plans))
 		for i, p := range plans {
-			if w.sinks[i], err = newSink(p.leaf, w.target.schema.Column(i), w.spec.PageSize); err != nil {
+			column := w.target.schema.Column(i)
+			kind, err := physicalOf(column)
+			if err != nil {
+				return nil, err
+			}
+			if w.sinks[i], err = kind.sink(p.leaf, column, w.spec.PageSize); err != nil {
 				return nil, err
 			}
 		}
 	}
 	movers := make([]mover, len(plans))
 	for i, p := range plans {
-		if movers[i], err = newMover(p, r.MetaData().Schema, w.sinks[i]); err != nil {
+		if p.source < 0 {
+			movers[i] = &nullMover{plan: p, dst: w.sinks[i]}
+			continue
+		}
+		column := r.MetaData().Schema.Column(p.source)
+		kind, err := physicalOf(column)
+		if err != nil {
+			return nil, err
+		}
+		if movers[i], err = kind.mover(p, column, w.sinks[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -211,7 +225,7 @@ func (w *writer) moved(n int64) error {
 	w.rows += n
 	size := w.size()
 	w.perRow = max(size/w.rows, 1)
-	if w.rows%rollStep == 0 && size >= w.spec.TargetSize && !w.tailIsSmall() {
+	if w.rows%rollStep == 0 && size >= w.spec.TargetSize && !w.tailIsSmall(size) {
 		return w.finish()
 	}
 	if w.buffered() >= w.spec.RowGroupSize {
@@ -220,10 +234,17 @@ func (w *writer) moved(n int64) error {
 	return nil
 }
 
-// tailIsSmall foresees whether what is left of the inputs would make a file
-// too small to stand alone.
-func (w *writer) tailIsSmall() bool {
-	return w.spec.AbsorbTail > 0 && w.spec.InputBytes-w.inputRead < w.spec.AbsorbTail
+// tailIsSmall foresees whether what is left of the inputs would make a file too
+// small to stand alone, if it shrinks or grows as what was written so far.
+func (w *writer) tailIsSmall(size int64) bool {
+	if w.spec.AbsorbTail <= 0 {
+		return false
+	}
+	for _, o := range w.outputs[:len(w.outputs)-1] {
+		size += o.Size
+	}
+	left := float64(w.spec.InputBytes-w.inputRead) * float64(size) / float64(max(w.inputRead, 1))
+	return left < float64(w.spec.AbsorbTail)
 }
 
 func (w *writer) closeGroup() error {
