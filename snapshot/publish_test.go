@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -211,11 +212,13 @@ func TestHintFails(t *testing.T) {
 func TestCancelBeforePublish(t *testing.T) {
 	p := newPublishing(t)
 	for n := 1; ; n++ {
-		cancelled, putting := false, false
+		var cancelled, putting atomic.Bool // manifests are read at the same time
 		done, _, err := p.run(t, func(op faultio.Op) faultio.Fault {
-			putting = putting || op.Kind == faultio.Put
+			if op.Kind == faultio.Put {
+				putting.Store(true)
+			}
 			if op.N == n {
-				cancelled = true
+				cancelled.Store(true)
 				p.cancel()
 			}
 			return faultio.None
@@ -223,12 +226,12 @@ func TestCancelBeforePublish(t *testing.T) {
 		switch {
 		case err == nil:
 			p.checkPublished(t, done, 1)
-		case !errors.Is(err, context.Canceled) || errors.Is(err, ErrCommitUnknown) || putting:
+		case !errors.Is(err, context.Canceled) || errors.Is(err, ErrCommitUnknown) || putting.Load():
 			t.Errorf("operation %d: %v", n, err)
 		case !maps.Equal(p.store.Files(), p.files):
 			t.Errorf("operation %d: the table was changed", n)
 		}
-		if !cancelled {
+		if !cancelled.Load() {
 			return
 		}
 	}
