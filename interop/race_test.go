@@ -53,6 +53,10 @@ func TestWriterRace(t *testing.T) {
 		switch {
 		case o.code == exitLostRace && o.result.Status == "failed":
 		case o.code == exitDone && o.result.Status == "nothing_to_do":
+		case o.code == exitUnknown && o.result.Status == "unknown":
+			// Java looks whether a snapshot exists and then renames over it. tablectl
+			// cannot prevent that, but must not say that it committed.
+			t.Logf("replaced by Java: %v", o)
 		case o.code == exitDone && o.result.Status == "committed" && o.result.SnapshotAfter != nil:
 			id := *o.result.SnapshotAfter
 			if other, ok := committed[id]; ok {

@@ -19,6 +19,7 @@ const (
 	exitDone        = 0
 	exitUnsupported = 4
 	exitLostRace    = 5
+	exitUnknown     = 6
 )
 
 // commitUser is what the tests pass as --commit-user; commits then carry compactUserPrefix.

@@ -11,7 +11,12 @@ import (
 	"tablectl/internal/fileio"
 )
 
-const publishPause = 200 * time.Millisecond
+const (
+	publishPause = 200 * time.Millisecond
+	// replacePause is how long a snapshot may still be replaced by a writer that had
+	// seen no file of that name just before it was published, and then renames its own.
+	replacePause = 100 * time.Millisecond
+)
 
 // publish writes the snapshot file so that an existing one can never be
 // replaced, and finds out whose it is. It returns true when the file holds our
@@ -36,11 +41,9 @@ func (c *committer) publish(ctx context.Context, id int64, data []byte) (bool, e
 		found, readErr := fileio.ReadFile(ctx, c.table.IO, p, maxSnapshotFile)
 		switch {
 		case readErr == nil && bytes.Equal(found, data):
-			return true, nil
+			return true, c.confirm(ctx, id, data)
 		case readErr == nil && err == nil:
-			// We published and someone replaced it: only a writer that does not
-			// check can do that. Others may have built on ours.
-			return false, fmt.Errorf("snapshot %d was published and then replaced by another writer: %w", id, ErrCommitUnknown)
+			return false, replaced(id)
 		case readErr == nil && complete(found):
 			return false, nil
 		case err == nil:
@@ -55,6 +58,27 @@ func (c *committer) publish(ctx context.Context, id int64, data []byte) (bool, e
 		case <-time.After(publishPause):
 		}
 	}
+}
+
+// confirm looks at our snapshot once more when others have had the time to replace
+// it. One that is gone by then has expired.
+func (c *committer) confirm(ctx context.Context, id int64, data []byte) error {
+	select {
+	case <-ctx.Done():
+		return nil // seen once
+	case <-time.After(replacePause):
+	}
+	found, err := fileio.ReadFile(ctx, c.table.IO, c.table.SnapshotPath(id), maxSnapshotFile)
+	if err == nil && !bytes.Equal(found, data) {
+		return replaced(id)
+	}
+	return nil
+}
+
+// replaced is the error when we published and someone replaced it: only a writer
+// that looks and then renames can do that. Others may have built on ours.
+func replaced(id int64) error {
+	return fmt.Errorf("snapshot %d was published and then replaced by another writer: %w", id, ErrCommitUnknown)
 }
 
 // complete reports whether the bytes are a whole snapshot: another writer may
