@@ -105,6 +105,7 @@ func (a *app) runCompact(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return a.compactDone(location, t, &compact.Report{}, err)
 	}
+	a.log.Info("compacting", "table", t.Name(), "filter", options.Filter.String(), "strategy", options.Strategy, "memory", options.Memory)
 	report, err := compact.Table(cmd.Context(), t, options)
 	err = withCause(cmd.Context(), err)
 	return a.compactDone(location, t, report, err)
@@ -144,7 +145,6 @@ func (a *app) openForCompact(cmd *cobra.Command, location string) (*table.Table,
 		return t, o, err
 	}
 	o.WriterVersion = version.Writer()
-	a.log.Info("compacting", "table", t.Name(), "filter", o.Filter.String(), "strategy", o.Strategy, "memory", o.Memory)
 	o.OnEvent = func(e compact.Event) { a.logEvent(t, e) }
 	return t, o, nil
 }

@@ -170,11 +170,6 @@ func (r *fixtureRun) wantRows(t *testing.T) []string {
 	return r.rowsBefore(t)
 }
 
-// recompacted are the fixtures where a second compaction has something to do again, in Java too, and why.
-var recompacted = map[string]string{
-	"append-rolling": "the files are small for their target size, and enough of them to be worth another round",
-}
-
 // TestFixtures shows, for every fixture, that tablectl either refuses the table and leaves it alone, or
 // compacts it so that all readers get the same rows, that the commit is the one Java makes, that history
 // and tags are still there, and that a second compaction finds nothing to do and changes nothing.
@@ -296,9 +291,6 @@ func checkAgain(t *testing.T, r *fixtureRun) {
 	t.Helper()
 	if r.again.err != nil {
 		t.Fatal(r.again.err)
-	}
-	if why, ok := recompacted[r.name]; ok {
-		t.Skipf("%v: %s", r.again.outcome, why)
 	}
 	if o := r.again.outcome; o.code != exitDone || o.result.Status != "nothing_to_do" {
 		t.Errorf("%v, want exit %d and status nothing_to_do", o, exitDone)

@@ -4,14 +4,16 @@ package interop
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 )
 
 // TestWriterRace shows that compactions, several at a time, and a Java writer that commits all the while
-// neither lose nor double a row or a snapshot: a compaction commits or loses the race, every write commits,
-// and each snapshot is by who says that it made it.
+// neither lose nor double a row or a snapshot: a compaction commits, loses the race, or says that Java has
+// replaced its snapshot; every write commits, and each snapshot is by who says that it made it.
 func TestWriterRace(t *testing.T) {
 	const (
 		writes      = 150
@@ -49,6 +51,7 @@ func TestWriterRace(t *testing.T) {
 	}
 
 	committed := map[int64]string{} // users by snapshot
+	var replaced []int64            // snapshots that Java put in the place of a compaction's
 	for _, o := range outcomes {
 		switch {
 		case o.code == exitLostRace && o.result.Status == "failed":
@@ -56,7 +59,12 @@ func TestWriterRace(t *testing.T) {
 		case o.code == exitUnknown && o.result.Status == "unknown":
 			// Java looks whether a snapshot exists and then renames over it. tablectl
 			// cannot prevent that, but must not say that it committed.
-			t.Logf("replaced by Java: %v", o)
+			var id int64
+			if _, err := fmt.Sscanf(o.result.Error.Message, "snapshot %d was published and then replaced", &id); err != nil {
+				t.Errorf("%v, want a snapshot that was replaced", o)
+				continue
+			}
+			replaced = append(replaced, id)
 		case o.code == exitDone && o.result.Status == "committed" && o.result.SnapshotAfter != nil:
 			id := *o.result.SnapshotAfter
 			if other, ok := committed[id]; ok {
@@ -67,11 +75,16 @@ func TestWriterRace(t *testing.T) {
 			t.Errorf("%v, want committed, nothing to do, or a lost race", o)
 		}
 	}
-	t.Logf("%d of %d compactions committed", len(committed), compactions)
+	t.Logf("%d of %d compactions committed, %d were replaced by Java", len(committed), compactions, len(replaced))
 	if len(committed) < fewest {
 		t.Errorf("%d compactions committed, want at least %d", len(committed), fewest)
 	}
 	checkCommitters(t, tbl, committed, writes)
+	for _, s := range tbl.snapshots(t) {
+		if slices.Contains(replaced, s.ID) && s.CommitKind != "APPEND" {
+			t.Errorf("snapshot %d is a %s, want one by Java", s.ID, s.CommitKind)
+		}
+	}
 	requireRows(t, dump(t, tbl), sortedRows(batches...))
 }
 

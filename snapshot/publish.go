@@ -25,8 +25,8 @@ const (
 // have been written.
 //
 // A store may report a failure though it has written the file, or report that
-// the file exists because it wrote it on an earlier try of its own. So after
-// anything but a plain success the file is read back: our content is unique. When
+// the file exists because it wrote it on an earlier try of its own, and a careless
+// writer may replace it. So the file is read back: our content is unique. When
 // there is nothing to read, the same id is tried again, since that try can only
 // win or find the answer.
 func (c *committer) publish(ctx context.Context, id int64, data []byte) (bool, error) {
@@ -41,7 +41,8 @@ func (c *committer) publish(ctx context.Context, id int64, data []byte) (bool, e
 		found, readErr := fileio.ReadFile(ctx, c.table.IO, p, maxSnapshotFile)
 		switch {
 		case readErr == nil && bytes.Equal(found, data):
-			return true, c.confirm(ctx, id, data)
+			err := c.confirm(ctx, id, data)
+			return err == nil, err
 		case readErr == nil && err == nil:
 			return false, replaced(id)
 		case readErr == nil && complete(found):

@@ -26,7 +26,7 @@ import (
 var (
 	// ErrNotFound is wrapped when there is no table, or no such branch, at a location.
 	ErrNotFound = errors.New("no such table")
-	// ErrUnsupported is wrapped when a table needs something that is not implemented.
+	// ErrUnsupported is wrapped when a table needs something that is not supported.
 	ErrUnsupported = errors.New("not supported")
 	// ErrInvalid is wrapped when what the user gave (filter, option, location) is wrong.
 	ErrInvalid = errors.New("invalid")

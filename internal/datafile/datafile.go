@@ -26,7 +26,7 @@ import (
 )
 
 // ErrUnsupported is wrapped when a file uses something of Parquet, or needs a
-// conversion, that is not implemented.
+// conversion, that is not supported.
 var ErrUnsupported = errors.New("not supported")
 
 // File is an open input.

@@ -45,6 +45,7 @@ type typedSink[T parquet.ColumnTypes] struct {
 	buf       []T
 }
 
+// newSink makes the sink of a leaf that is stored as values T.
 func newSink[T parquet.ColumnTypes](l leaf, descr *schema.Column, pageSize int64) (sink, error) {
 	decode, err := decoder[T](l.typ, descr)
 	if err != nil {
