@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"tablectl/internal/types"
 )
@@ -17,7 +19,7 @@ import (
 // those literals are strings. Every error wraps ErrInvalid.
 func ParseFilterJSON(s *Schema, text string) (Filter, error) {
 	fail := func(err error) (Filter, error) {
-		return Filter{}, fmt.Errorf("filter %s: %w: %w", abbreviate(text), err, ErrInvalid)
+		return Filter{}, fmt.Errorf("filter %s: %w: %w", oneLine(text), err, ErrInvalid)
 	}
 	if len(text) > maxFilterLength {
 		return fail(fmt.Errorf("longer than %d bytes", maxFilterLength))
@@ -110,11 +112,22 @@ func (b filterBuilder) fromDict(d filterDict, depth int) (predicate, error) {
 	return pred, err
 }
 
+// oneLine abbreviates JSON text for a message of one line. Between the tokens of
+// JSON a line break means no more than a space; inside them it is an error.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == utf8.RuneError {
+			return ' '
+		}
+		return r
+	}, abbreviate(text))
+}
+
 // literalText checks that a JSON literal has the form that the column's type
 // asks for and returns its text.
 func literalText(field types.Field, raw json.RawMessage) (string, error) {
 	raw = bytes.TrimSpace(raw)
-	mismatch := fmt.Errorf("literal %s does not fit the type %s", abbreviate(string(raw)), field.Type)
+	mismatch := fmt.Errorf("literal %s does not fit the type %s", oneLine(string(raw)), field.Type)
 	isString := len(raw) > 0 && raw[0] == '"'
 	switch field.Type.Kind {
 	case types.Boolean:

@@ -42,6 +42,7 @@ func ParseWhere(s *Schema, text string) (Filter, error) {
 	return Filter{terms: []predicate{pred}, text: []string{text}}, nil
 }
 
+// abbreviate keeps a message readable when it quotes s.
 func abbreviate(s string) string {
 	if len(s) > 200 {
 		return s[:200] + "…"
@@ -331,7 +332,7 @@ func (p *whereParser) literal(column string) (string, error) {
 	switch {
 	case t.kind == tokenString:
 		if k := field.Type.Kind; k >= types.TinyInt && k <= types.Double || k == types.Boolean || k == types.Decimal {
-			return "", fmt.Errorf("column %q is %s, but the literal at position %d is the string '%s'", column, field.Type, t.pos+1, abbreviate(t.text))
+			return "", fmt.Errorf("column %q is %s, but the literal at position %d is the string %q", column, field.Type, t.pos+1, abbreviate(t.text))
 		}
 		return p.next().text, nil
 	case t.kind == tokenWord && (t.keyword() == "DATE" || t.keyword() == "TIMESTAMP" || t.keyword() == "TIME") && p.tokens[p.pos+1].kind == tokenString:
