@@ -86,8 +86,10 @@ func node(name string, t types.Type, id, column, depth int) (schema.Node, error)
 		if err != nil {
 			return nil, err
 		}
-		entries, err := schema.NewGroupNodeConverted("key_value", parquet.Repetitions.Repeated, schema.FieldList{key, value},
-			schema.ConvertedTypes.MapKeyValue, -1)
+		// The reference also gives this group the old annotation MAP_KEY_VALUE, which
+		// no reader needs. The Parquet library would add a logical type to it, and
+		// that makes the reference warn of every file.
+		entries, err := schema.NewGroupNode("key_value", parquet.Repetitions.Repeated, schema.FieldList{key, value}, -1)
 		if err != nil {
 			return nil, err
 		}
