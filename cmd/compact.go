@@ -127,11 +127,8 @@ func (a *app) openForCompact(cmd *cobra.Command, location string) (*table.Table,
 	if o.Strategy = compact.Strategy(a.config.text("strategy")); o.Strategy != compact.Full && o.Strategy != compact.Minor {
 		return nil, o, usageError(fmt.Errorf("--strategy %s: expected full or minor", o.Strategy))
 	}
-	if o.Parallelism, err = a.config.integer("parallelism"); err != nil {
+	if o.Parallelism, err = a.config.count("parallelism"); err != nil {
 		return nil, o, err
-	}
-	if o.Parallelism < 0 {
-		return nil, o, usageError(fmt.Errorf("--parallelism %d: expected a number greater than zero", o.Parallelism))
 	}
 	if o.Memory, err = memoryBound(a.config.text("memory")); err != nil {
 		return nil, o, usageError(err)

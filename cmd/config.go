@@ -170,7 +170,7 @@ func scalars(v any) ([]string, error) {
 
 func (c *config) text(key string) string { return c.v.GetString(key) }
 
-// flag reads a boolean, and integer a number, from wherever it was given.
+// flag reads a boolean from wherever it was given.
 func (c *config) flag(key string) (bool, error) {
 	b, err := strconv.ParseBool(c.text(key))
 	if err != nil {
@@ -179,10 +179,18 @@ func (c *config) flag(key string) (bool, error) {
 	return b, nil
 }
 
-func (c *config) integer(key string) (int, error) {
+// count reads a number greater than zero from wherever it was given; 0 says
+// that it was not.
+func (c *config) count(key string) (int, error) {
+	if !c.v.IsSet(key) {
+		return 0, nil
+	}
 	n, err := strconv.Atoi(c.text(key))
 	if err != nil {
 		return 0, usageError(fmt.Errorf("--%s %s: expected a number", key, c.text(key)))
+	}
+	if n < 1 {
+		return 0, usageError(fmt.Errorf("--%s %d: expected a number greater than zero", key, n))
 	}
 	return n, nil
 }
