@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"path"
 	"strconv"
@@ -137,6 +138,7 @@ func (c *committer) run(ctx context.Context) (*Committed, error) {
 		if !errors.As(err, &lost) {
 			return nil, err
 		}
+		c.files.created = c.files.created[:len(c.files.created)-len(lost.files)]
 		if err := removeFiles(ctx, c.table, lost.files); err != nil {
 			c.leftovers = append(c.leftovers, err)
 		}
@@ -175,6 +177,7 @@ func (e *lostRaceError) Error() string {
 	return fmt.Sprintf("snapshot %d was published by another writer", e.id)
 }
 
+// attempt tries to publish on top of the latest snapshot.
 func (c *committer) attempt(ctx context.Context, number int) (*Snapshot, error) {
 	latest, err := Latest(ctx, c.table)
 	if err != nil {
@@ -185,18 +188,19 @@ func (c *committer) attempt(ctx context.Context, number int) (*Snapshot, error) 
 	}
 	now, err := c.checkDefinition(ctx, latest)
 	if err != nil {
-		return nil, err
+		return nil, c.whyFailed(ctx, latest, nil, err)
 	}
 	if err := c.checkConflicts(ctx, latest); err != nil {
-		return nil, err
+		return nil, c.whyFailed(ctx, latest, nil, err)
 	}
 	if err := c.writeDelta(ctx); err != nil {
 		return nil, err
 	}
 	ours := len(c.files.created)
 	s, err := c.prepare(ctx, latest, now.ID, number == 1)
+	files := c.files.created[ours:]
 	if err != nil {
-		return nil, err
+		return nil, c.whyFailed(ctx, latest, files, err)
 	}
 	data, err := s.Encode()
 	if err != nil {
@@ -213,11 +217,18 @@ func (c *committer) attempt(ctx context.Context, number int) (*Snapshot, error) 
 		return nil, err
 	}
 	if !won {
-		lost := &lostRaceError{id: s.ID, files: c.files.created[ours:]}
-		c.files.created = c.files.created[:ours:ours]
-		return nil, lost
+		return nil, &lostRaceError{id: s.ID, files: files}
 	}
 	return s, nil
+}
+
+// whyFailed tells a lost race, when the latest snapshot has expired while it was
+// read, from a file that is missing in the table.
+func (c *committer) whyFailed(ctx context.Context, latest *Snapshot, files []string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) && c.gone(ctx, latest.ID) {
+		return &lostRaceError{id: latest.ID + 1, files: files}
+	}
+	return err
 }
 
 func (c *committer) writeDelta(ctx context.Context) error {
@@ -305,15 +316,20 @@ func (c *committer) prepare(ctx context.Context, latest *Snapshot, schemaID int6
 	return s, nil
 }
 
+// touched returns the live files of a snapshot in the partitions of the delta.
+func (c *committer) touched(ctx context.Context, s *Snapshot) ([]*ManifestEntry, error) {
+	partitions := map[string]bool{}
+	for _, e := range c.entries {
+		partitions[string(e.Partition)] = true
+	}
+	return liveEntries(ctx, c.table, s, func(p []byte) (bool, error) { return partitions[string(p)], nil })
+}
+
 // checkConflicts makes sure that the delta can be applied to the latest
 // snapshot: every file that it deletes is live, no file is added twice, and the
 // partition has the number of buckets that was planned with.
 func (c *committer) checkConflicts(ctx context.Context, latest *Snapshot) error {
-	touched := map[string]bool{}
-	for _, e := range c.entries {
-		touched[string(e.Partition)] = true
-	}
-	live, err := liveEntries(ctx, c.table, latest, func(p []byte) (bool, error) { return touched[string(p)], nil })
+	live, err := c.touched(ctx, latest)
 	if err != nil {
 		return err
 	}
@@ -345,12 +361,16 @@ func (c *committer) checkConflicts(ctx context.Context, latest *Snapshot) error 
 	return nil
 }
 
-// writeHint points the hint at the new snapshot. Readers find the snapshot
-// without it, so a failure is only worth a warning.
+// writeHint points the hint at the new snapshot, unless others have gone on:
+// the hint must not go back, to a snapshot that may expire. Readers find the
+// snapshot without it, so a failure is only worth a warning.
 func (c *committer) writeHint(ctx context.Context, id int64) []string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
 	p := path.Join(c.table.SnapshotDir(), latestHint)
+	if ids, err := IDs(ctx, c.table); err == nil && (len(ids) == 0 || ids[len(ids)-1] != id) {
+		return nil
+	}
 	if err := c.table.IO.Put(ctx, p, []byte(strconv.FormatInt(id, 10)), fileio.Replace); err != nil {
 		return []string{fmt.Sprintf("snapshot %d is published, but the hint %s could not be written: %v", id, p, err)}
 	}

@@ -3,9 +3,11 @@ package snapshot
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"tablectl/internal/fileio"
@@ -29,20 +31,28 @@ const (
 // writer may replace it. So the file is read back: our content is unique. When
 // there is nothing to read, the same id is tried again, since that try can only
 // win or find the answer.
+//
+// An id is also free again when others have used it and expired it since. They
+// expire in order and never the latest snapshot, so as long as the one before is
+// there the id has not been used.
 func (c *committer) publish(ctx context.Context, id int64, data []byte) (bool, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.options.PublishTimeout)
 	defer cancel()
 	p := c.table.SnapshotPath(id)
 	for first := true; ; first = false {
-		err := c.table.IO.Put(ctx, p, data, fileio.IfAbsent)
+		err := errPassed
+		if !c.passed(ctx, id) {
+			err = c.table.IO.Put(ctx, p, data, fileio.IfAbsent)
+		} else if first {
+			return false, nil
+		}
 		if errors.Is(err, fileio.ErrNotWritten) && first {
 			return false, fmt.Errorf("publish snapshot %d: %w", id, err)
 		}
 		found, readErr := fileio.ReadFile(ctx, c.table.IO, p, maxSnapshotFile)
 		switch {
 		case readErr == nil && bytes.Equal(found, data):
-			err := c.confirm(ctx, id, data)
-			return err == nil, err
+			return c.confirm(ctx, id, data)
 		case readErr == nil && err == nil:
 			return false, replaced(id)
 		case readErr == nil && complete(found):
@@ -50,8 +60,8 @@ func (c *committer) publish(ctx context.Context, id int64, data []byte) (bool, e
 		case err == nil:
 			return true, nil // written; that it cannot be read now does not take it back
 		}
-		if next, nextErr := fileio.Exists(ctx, c.table.IO, c.table.SnapshotPath(id+1)); nextErr == nil && next && errors.Is(readErr, fs.ErrNotExist) {
-			return false, fmt.Errorf("publish snapshot %d: %w: newer snapshots exist and this one is gone: %w", id, errors.Join(err, readErr), ErrCommitUnknown)
+		if errors.Is(err, errPassed) && errors.Is(readErr, fs.ErrNotExist) {
+			return false, fmt.Errorf("publish snapshot %d: %w: %w", id, err, ErrCommitUnknown)
 		}
 		select {
 		case <-ctx.Done():
@@ -61,19 +71,86 @@ func (c *committer) publish(ctx context.Context, id int64, data []byte) (bool, e
 	}
 }
 
+// errPassed is why an id is not tried again.
+var errPassed = errors.New("others have published it, or newer ones, and expired what was before")
+
+// passed reports whether others have gone on beyond an id that is not there.
+func (c *committer) passed(ctx context.Context, id int64) bool {
+	next, err := fileio.Exists(ctx, c.table.IO, c.table.SnapshotPath(id+1))
+	return err == nil && next || c.gone(ctx, id-1)
+}
+
+// gone reports whether a snapshot that was there has expired.
+func (c *committer) gone(ctx context.Context, id int64) bool {
+	there, err := fileio.Exists(ctx, c.table.IO, c.table.SnapshotPath(id))
+	return err == nil && !there
+}
+
 // confirm looks at our snapshot once more when others have had the time to replace
-// it. One that is gone by then has expired.
-func (c *committer) confirm(ctx context.Context, id int64, data []byte) error {
+// it, and makes sure that what follows it was built on it.
+func (c *committer) confirm(ctx context.Context, id int64, data []byte) (bool, error) {
+	if c.gone(ctx, id-1) {
+		if inTable, err := c.followed(ctx, id); !inTable || err != nil {
+			return false, err
+		}
+	}
 	select {
 	case <-ctx.Done():
-		return nil // seen once
+		return true, nil // seen once
 	case <-time.After(replacePause):
 	}
 	found, err := fileio.ReadFile(ctx, c.table.IO, c.table.SnapshotPath(id), maxSnapshotFile)
 	if err == nil && !bytes.Equal(found, data) {
-		return replaced(id)
+		return false, replaced(id)
 	}
-	return nil
+	return true, nil // one that is gone by now has expired
+}
+
+// followed decides whether our snapshot, of which the one before is gone, is part
+// of the table: either that one has expired since, or the id had been used and
+// expired before we took it, and newer snapshots know nothing of ours. The first
+// of them tells. In the second case ours is removed again, since expiring it would
+// remove files that are live.
+func (c *committer) followed(ctx context.Context, id int64) (bool, error) {
+	unknown := func(err error) (bool, error) {
+		return false, fmt.Errorf("snapshot %d was published, but newer snapshots may not follow it: %w: %w", id, err, ErrCommitUnknown)
+	}
+	ids, err := IDs(ctx, c.table)
+	if err != nil {
+		return unknown(err)
+	}
+	next := slices.IndexFunc(ids, func(other int64) bool { return other > id })
+	if next < 0 {
+		return true, nil
+	}
+	s, err := Read(ctx, c.table, ids[next])
+	if err != nil {
+		return unknown(err)
+	}
+	live, err := c.touched(ctx, s)
+	if err != nil {
+		return unknown(err)
+	}
+	has := map[FileIdentity]bool{}
+	for _, e := range live {
+		has[e.Identity()] = true
+	}
+	alive := map[Kind]bool{}
+	for i := range c.entries {
+		if e := &c.entries[i]; has[e.Identity()] {
+			alive[e.Kind] = true
+		}
+	}
+	switch {
+	case alive[Add]:
+		return true, nil
+	case !alive[Delete]:
+		return unknown(fmt.Errorf("snapshot %d has neither its inputs nor its outputs", s.ID))
+	}
+	if err := removeFiles(ctx, c.table, []string{c.table.SnapshotPath(id)}); err != nil {
+		return unknown(err)
+	}
+	return false, nil
 }
 
 // replaced is the error when we published and someone replaced it: only a writer
@@ -82,9 +159,9 @@ func replaced(id int64) error {
 	return fmt.Errorf("snapshot %d was published and then replaced by another writer: %w", id, ErrCommitUnknown)
 }
 
-// complete reports whether the bytes are a whole snapshot: another writer may
+// complete reports whether the bytes are a whole JSON object: another writer may
 // be in the middle of writing it, or it may be our own that arrives in parts.
 func complete(data []byte) bool {
-	_, err := ParseSnapshot(data)
-	return err == nil
+	data = bytes.TrimSpace(data)
+	return len(data) > 0 && data[0] == '{' && json.Valid(data)
 }

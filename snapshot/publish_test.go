@@ -119,7 +119,7 @@ func TestPublish(t *testing.T) {
 		{"fails, and the table went on", faultio.Call(1, put, func(faultio.Op) faultio.Fault {
 			p.store.Set(location+"/snapshot/snapshot-4", "{}")
 			return faultio.Fail
-		}), ErrCommitUnknown, 0, 0},
+		}), ErrCommitUnknown, 0, publishPause},
 		{"replaced by a careless writer", p.otherWins(2, faultio.Open, all), ErrCommitUnknown, 0, 0},
 		{"replaced after it was read back", p.otherWins(3, faultio.Open, all), ErrCommitUnknown, 0, replacePause},
 	} {
