@@ -126,6 +126,10 @@ func newAppendRewriter(ctx context.Context, t *table.Table, plan *Plan, o Option
 }
 
 func (r *appendRewriter) inputs(task Task) ([]datafile.Input, error) {
+	fixed, err := r.partitionValues(task.Partition)
+	if err != nil {
+		return nil, err
+	}
 	inputs := make([]datafile.Input, len(task.Inputs))
 	for i, e := range task.Inputs {
 		p, err := r.table.FilePath(task.Partition, int(task.Bucket), e.File.FileName)
@@ -133,11 +137,26 @@ func (r *appendRewriter) inputs(task Task) ([]datafile.Input, error) {
 			return nil, err
 		}
 		inputs[i] = datafile.Input{
-			Name: p, Fields: r.schemas[e.File.SchemaID].Fields, Rows: e.File.RowCount,
+			Name: p, Fields: r.schemas[e.File.SchemaID].Fields, Rows: e.File.RowCount, Fixed: fixed,
 			Open: func(ctx context.Context) (datafile.File, error) { return r.table.IO.Open(ctx, p) },
 		}
 	}
 	return inputs, nil
+}
+
+// partitionValues are the values of the partition columns by field id. Files that
+// a migration from Hive took over do not hold them (reference:
+// FormatReaderMapping, which never reads them from a file).
+func (r *appendRewriter) partitionValues(partition []byte) (map[int]types.Value, error) {
+	values, err := binrow.Decode(partition, r.table.Schema.PartitionTypes())
+	if err != nil {
+		return nil, fmt.Errorf("read partition %x: %w", partition, err)
+	}
+	fixed := map[int]types.Value{}
+	for i, f := range r.table.Schema.PartitionFields() {
+		fixed[f.ID] = values[i]
+	}
+	return fixed, nil
 }
 
 func (r *appendRewriter) check(ctx context.Context, task Task) error {

@@ -81,7 +81,11 @@ func readWithJava(readings []reading, outs []string, readouts []readout) error {
 		if r.tag != "" {
 			args = append(args, "--tag", r.tag)
 		}
-		steps[i] = step("dump", r.table, args...)
+		command := "dump"
+		if r.sweep > 0 {
+			command, args = "sweep", append(args, "--values", strconv.Itoa(r.sweep))
+		}
+		steps[i] = step(command, r.table, args...)
 	}
 	failures, err := sharedJava.run(steps...)
 	for i, failure := range failures {

@@ -19,11 +19,12 @@ import (
 // one side translate to the other even where only one of them can be null.
 type plan struct {
 	leaf   leaf
-	source int        // leaf of the input to read, or -1: the column is not in the file
-	typ    types.Type // of the source's values
-	cast   cast.Func  // nil: the values are of the target's type
-	donor  bool       // the leaf is missing inside a group; the source only tells where the group is
-	rep    int16      // donor: repetition level of the group
+	source int         // leaf of the input to read, or -1: the column is not in the file
+	fixed  types.Value // source -1: what the column holds in every row
+	typ    types.Type  // of the source's values
+	cast   cast.Func   // nil: the values are of the target's type
+	donor  bool        // the leaf is missing inside a group; the source only tells where the group is
+	rep    int16       // donor: repetition level of the group
 	levels levelMap
 }
 
@@ -99,7 +100,8 @@ type aligner struct {
 // to the target by field id, at every depth (reference: SchemaEvolutionUtil,
 // FormatReaderMapping). Within the file, columns are found by the name that they
 // had then.
-func align(t *target, fields []types.Field, source *schema.Schema) ([]plan, error) {
+func align(t *target, in Input, source *schema.Schema) ([]plan, error) {
+	fields := in.Fields
 	a := &aligner{source: source, target: t}
 	for i, f := range t.fields {
 		l := leaf{column: i, name: f.Name, typ: f.Type, top: f.Type.Scalar()}
@@ -111,8 +113,12 @@ func align(t *target, fields []types.Field, source *schema.Schema) ([]plan, erro
 		}
 		if n == nil {
 			// A column that a file of its own schema lacks is null too, as the
-			// reference reads it.
-			a.absent(l)
+			// reference reads it, unless it is one of the partition.
+			v, ok := in.Fixed[f.ID]
+			if !ok {
+				v = types.NullValue
+			}
+			a.absent(l, v)
 			continue
 		}
 		if err := a.value(l, steps{}, 0, old.Type, n); err != nil {
@@ -125,14 +131,11 @@ func align(t *target, fields []types.Field, source *schema.Schema) ([]plan, erro
 	return a.plans, nil
 }
 
-// absent plans nulls for all leaves of a column.
-func (a *aligner) absent(l leaf) {
-	levels := levelMap{0}
-	if l.typ.NotNull {
-		levels = levelMap{violation}
-	}
+// absent plans one value for all rows of a column; one that is not null is of a
+// scalar type.
+func (a *aligner) absent(l leaf, v types.Value) {
 	for _, sub := range leavesOf(l) {
-		a.plans = append(a.plans, plan{leaf: sub, source: -1, levels: levels})
+		a.plans = append(a.plans, plan{leaf: sub, source: -1, fixed: v})
 	}
 }
 

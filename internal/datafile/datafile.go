@@ -41,7 +41,10 @@ type Input struct {
 	Name   string        // for messages
 	Fields []types.Field // the columns under the schema that wrote the file
 	Rows   int64         // how many rows it must hold
-	Open   func(ctx context.Context) (File, error)
+	// Fixed is, by field id, what a column holds that the file lacks. One that is
+	// not there is null.
+	Fixed map[int]types.Value
+	Open  func(ctx context.Context) (File, error)
 }
 
 // Spec says what to write.
@@ -100,7 +103,7 @@ func Check(ctx context.Context, in Input, spec Spec) error {
 			return err
 		}
 		defer r.Close()
-		_, err = align(target, in.Fields, r.parquet.MetaData().Schema)
+		_, err = align(target, in, r.parquet.MetaData().Schema)
 		return err
 	})
 }

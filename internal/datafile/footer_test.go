@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/parquet-go/parquet-go"
@@ -64,9 +63,9 @@ func checkChunk(typ parquet.Type, pages [][]parquet.Value, meta format.ColumnMet
 	if meta.NumValues != entries {
 		return fmt.Errorf("%d entries, the footer says %d", entries, meta.NumValues)
 	}
-	if typ.Kind() == parquet.Int96 {
+	if !bounded(typ) {
 		if len(stats.MinValue) > 0 || len(stats.MaxValue) > 0 {
-			return errors.New("bounds of an INT96, whose order is not defined")
+			return fmt.Errorf("bounds of type %v", typ)
 		}
 		return nil
 	}
@@ -76,9 +75,15 @@ func checkChunk(typ parquet.Type, pages [][]parquet.Value, meta format.ColumnMet
 	return nil
 }
 
+// bounded tells the types that have bounds. The order of an INT96 is not defined,
+// and readers do not agree on the place of NaN.
+func bounded(typ parquet.Type) bool {
+	return typ.Kind() != parquet.Int96 && typ.Kind() != parquet.Float && typ.Kind() != parquet.Double
+}
+
 func checkColumnIndex(typ parquet.Type, pages [][]parquet.Value, data []byte, footer format.ColumnChunk) error {
 	if footer.ColumnIndexOffset == 0 {
-		if typ.Kind() == parquet.Int96 || unordered(pages) || typ.Kind() == parquet.ByteArray && longest(pages) > longStatistic {
+		if !bounded(typ) || typ.Kind() == parquet.ByteArray && longest(pages) > longStatistic {
 			return nil
 		}
 		return errors.New("no column index")
@@ -172,32 +177,9 @@ func checkOffsetIndex(pages [][]parquet.Value, data []byte, footer format.Column
 	return nil
 }
 
-// unordered tells whether a page holds nothing but NaN, which has no bounds.
-func unordered(pages [][]parquet.Value) bool {
-	for _, page := range pages {
-		numbers := 0
-		for _, v := range page {
-			if !v.IsNull() && !isNaN(v) {
-				numbers++
-			}
-		}
-		if numbers == 0 && slices.ContainsFunc(page, isNaN) {
-			return true
-		}
-	}
-	return false
-}
-
-func isNaN(v parquet.Value) bool {
-	return v.Kind() == parquet.Float && math.IsNaN(float64(v.Float())) || v.Kind() == parquet.Double && math.IsNaN(v.Double())
-}
-
 // within reports a value that is beyond the bounds. A bound that is nil is not
 // there: the writer leaves long ones out, each on its own.
 func within(typ parquet.Type, v parquet.Value, low, high []byte) error {
-	if isNaN(v) {
-		return nil // has no place in the order
-	}
 	if low != nil && compareStored(typ, v.Bytes(), low) < 0 || high != nil && compareStored(typ, v.Bytes(), high) > 0 {
 		return fmt.Errorf("%.40x is not within %.40x (%d bytes) and %.40x (%d bytes)", v.Bytes(), low, len(low), high, len(high))
 	}
@@ -213,26 +195,8 @@ func compareStored(typ parquet.Type, a, b []byte) int {
 		return cmp.Compare(int32(binary.LittleEndian.Uint32(a)), int32(binary.LittleEndian.Uint32(b)))
 	case parquet.Int64:
 		return cmp.Compare(int64(binary.LittleEndian.Uint64(a)), int64(binary.LittleEndian.Uint64(b)))
-	case parquet.Float:
-		return compareNumbers(float64(math.Float32frombits(binary.LittleEndian.Uint32(a))), float64(math.Float32frombits(binary.LittleEndian.Uint32(b))))
-	case parquet.Double:
-		return compareNumbers(math.Float64frombits(binary.LittleEndian.Uint64(a)), math.Float64frombits(binary.LittleEndian.Uint64(b)))
 	case parquet.FixedLenByteArray:
 		return types.DecodeUnscaled(a).Cmp(types.DecodeUnscaled(b))
 	}
 	return bytes.Compare(a, b)
-}
-
-// compareNumbers takes no sides between the zeros, and a NaN for out of bounds
-// on both sides.
-func compareNumbers(v, bound float64) int {
-	switch {
-	case v < bound:
-		return -1
-	case v > bound:
-		return 1
-	case v == bound:
-		return 0
-	}
-	return 1
 }

@@ -199,30 +199,39 @@ func (m *donorMover[T]) move(n int64) error {
 	})
 }
 
-// nullMover writes nulls for a column that the file lacks.
-type nullMover struct {
-	plan plan
-	dst  sink
-	defs []int16
-	reps []int16
+// fixedMover writes one value, or null, in every row for a column that the file
+// lacks.
+type fixedMover struct {
+	plan     plan
+	required bool // the column
+	dst      sink
+	vals     []types.Value
+	defs     []int16
+	reps     []int16
 }
 
-func (m *nullMover) open(*file.RowGroupReader) error             { return nil }
-func (m *nullMover) end() error                                  { return nil }
-func (m *nullMover) column() string                              { return m.plan.leaf.name }
-func (m *nullMover) dictionary(*metadata.FileMetaData, int) bool { return false }
+func (m *fixedMover) open(*file.RowGroupReader) error             { return nil }
+func (m *fixedMover) end() error                                  { return nil }
+func (m *fixedMover) column() string                              { return m.plan.leaf.name }
+func (m *fixedMover) dictionary(*metadata.FileMetaData, int) bool { return !m.plan.fixed.Null }
 
-func (m *nullMover) move(n int64) error {
-	if m.plan.levels[0] == violation {
+func (m *fixedMover) move(n int64) error {
+	if m.required && m.plan.fixed.Null {
 		return errNull
 	}
-	for n > 0 {
+	if m.defs == nil {
 		k := min(n, readBatch)
-		m.defs = slices.Grow(m.defs[:0], int(k))[:k]
-		m.reps = slices.Grow(m.reps[:0], int(k))[:k]
-		clear(m.defs)
-		clear(m.reps)
-		if err := m.dst.cells(nil, m.defs, m.reps); err != nil {
+		m.defs, m.reps = make([]int16, k), make([]int16, k)
+		if !m.plan.fixed.Null {
+			m.vals = slices.Repeat([]types.Value{m.plan.fixed}, int(k))
+			for i := range m.defs {
+				m.defs[i] = m.dst.maxDefinition()
+			}
+		}
+	}
+	for n > 0 {
+		k := min(n, int64(len(m.defs)))
+		if err := m.dst.cells(m.vals[:min(k, int64(len(m.vals)))], m.defs[:k], m.reps[:k]); err != nil {
 			return err
 		}
 		n -= k

@@ -45,7 +45,7 @@ func (c *countingWriter) Write(p []byte) (int, error) {
 
 // movers makes the movers of an input, and with the first one the sinks.
 func (w *writer) movers(in Input, r *file.Reader) ([]mover, error) {
-	plans, err := align(w.target, in.Fields, r.MetaData().Schema)
+	plans, err := align(w.target, in, r.MetaData().Schema)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (w *writer) movers(in Input, r *file.Reader) ([]mover, error) {
 	movers := make([]mover, len(plans))
 	for i, p := range plans {
 		if p.source < 0 {
-			movers[i] = &nullMover{plan: p, dst: w.sinks[i]}
+			movers[i] = &fixedMover{plan: p, required: w.target.fields[p.leaf.column].Type.NotNull, dst: w.sinks[i]}
 			continue
 		}
 		column := r.MetaData().Schema.Column(p.source)
@@ -175,6 +175,12 @@ func (w *writer) properties(md *metadata.FileMetaData, rowGroup int, movers []mo
 	for i, m := range movers {
 		path := w.target.schema.Column(i).ColumnPath()
 		props = append(props, parquet.WithDictionaryPath(path, w.spec.Dictionary && m.dictionary(md, rowGroup)))
+		switch w.target.schema.Column(i).PhysicalType() {
+		case parquet.Types.Float, parquet.Types.Double:
+			// The Parquet library leaves NaN out of bounds. To the reference, which skips
+			// row groups and pages by them, it is the greatest value and equals itself.
+			props = append(props, parquet.WithStatsPath(path, false))
+		}
 	}
 	return parquet.NewWriterProperties(props...), nil
 }

@@ -37,6 +37,7 @@ type Data struct {
 	Rows      [][]any
 	Options   FileOptions
 	Rename    func(name string) string // of the file, unless nil
+	Columns   []types.Field            // of the file, if it lacks some of the schema's
 
 	// SchemaID is the schema to write with, less one; 0 is the latest.
 	Schema int
@@ -147,7 +148,11 @@ func (b *Builder) dataFile(tbl *table.Table, partition []byte, d Data) snapshot.
 	if d.Schema > 0 {
 		schema = d.Schema - 1
 	}
-	data, err := WriteFile(b.schemas[schema], d.Rows, d.Options)
+	columns := b.schemas[schema]
+	if d.Columns != nil {
+		columns = d.Columns
+	}
+	data, err := WriteFile(columns, d.Rows, d.Options)
 	if err != nil {
 		b.t.Fatalf("write a data file: %v", err)
 	}

@@ -22,7 +22,7 @@ public final class Main {
     public static void main(String[] argv) throws Exception {
         if (argv.length == 0) {
             System.err.println(
-                    "usage: create|write|delete|analyze|alter|compact|dump|count|files|inspect|gen|tag|"
+                    "usage: create|write|delete|analyze|alter|compact|dump|sweep|count|files|inspect|gen|tag|"
                             + "branch|expire|copy|say|batch ...");
             System.exit(2);
         }
@@ -75,6 +75,9 @@ public final class Main {
                 return;
             case "dump":
                 Reading.dump(a, out);
+                return;
+            case "sweep":
+                Sweep.sweep(a, out);
                 return;
             case "count":
                 out.println(Reading.count(a));
