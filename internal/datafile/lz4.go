@@ -40,6 +40,9 @@ func (c hadoopLZ4) Encode(dst, src []byte) []byte {
 	dst = dst[:bound]
 	binary.BigEndian.PutUint32(dst, uint32(len(src)))
 	end := 4
+	if len(src) == 0 { // a dictionary without words; readers want a block all the same
+		return append(dst[:end], 0, 0, 0, 1, 0)
+	}
 	for len(src) > 0 {
 		block := src[:min(len(src), maxLZ4Block)]
 		src = src[len(block):]
@@ -66,6 +69,9 @@ func (c hadoopLZ4) Decode(dst, src []byte) []byte {
 // DecodeWithError inflates into dst, which has the length that the page header
 // tells. Some writers put a bare block where a frame belongs.
 func (hadoopLZ4) DecodeWithError(dst, src []byte) ([]byte, error) {
+	if len(dst) == 0 {
+		return dst, nil
+	}
 	n, err := decodeFrames(dst, src)
 	if err != nil {
 		if n, err = lz4.UncompressBlock(src, dst); err != nil {
