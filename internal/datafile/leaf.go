@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 
+	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/file"
 )
@@ -29,6 +31,8 @@ const maxRowEntries = 16 << 20
 type leafReader[T parquet.ColumnTypes] struct {
 	index          int
 	r              chunkReader[T]
+	pages          *checkedPages
+	buffers        sync.Pool // of the Parquet library
 	maxDef, maxRep int16
 
 	vals       []T
@@ -37,10 +41,12 @@ type leafReader[T parquet.ColumnTypes] struct {
 	values     int
 	nextEntry  int // that is not handed out yet
 	nextValue  int
+	detached   int // values that do not point into a page
 }
 
 func newLeafReader[T parquet.ColumnTypes](index int, maxDef, maxRep int16) *leafReader[T] {
 	l := &leafReader[T]{index: index, maxDef: maxDef, maxRep: maxRep}
+	l.buffers.New = func() any { return memory.NewResizableBuffer(memory.DefaultAllocator) }
 	l.grow(readBatch)
 	return l
 }
@@ -57,16 +63,18 @@ func (l *leafReader[T]) grow(n int) {
 
 // open starts with the leaf's chunk in a row group.
 func (l *leafReader[T]) open(rg *file.RowGroupReader) error {
-	c, err := rg.Column(l.index)
+	pages, err := rg.GetColumnPageReader(l.index)
 	if err != nil {
 		return err
 	}
+	l.pages = &checkedPages{PageReader: pages, maxDef: l.maxDef, maxRep: l.maxRep}
+	c := file.NewColumnReader(rg.MetaData().Schema.Column(l.index), l.pages, memory.DefaultAllocator, &l.buffers)
 	r, ok := c.(chunkReader[T])
 	if !ok {
 		return fmt.Errorf("unexpected column reader %T", c)
 	}
 	l.r = r
-	l.entries, l.values, l.nextEntry, l.nextValue = 0, 0, 0, 0
+	l.entries, l.values, l.nextEntry, l.nextValue, l.detached = 0, 0, 0, 0, 0
 	return nil
 }
 
@@ -81,17 +89,20 @@ func (l *leafReader[T]) end() error {
 // fill decodes more entries, keeping those that are not handed out. Kept values
 // that point into the page are copied, because the page goes.
 func (l *leafReader[T]) fill() error {
-	n := copy(l.vals, l.vals[l.nextValue:l.values])
-	for i := range n {
+	n, kept := l.values-l.nextValue, l.entries-l.nextEntry
+	if l.nextEntry > 0 { // else the row that is not complete yet stays where it is
+		copy(l.vals, l.vals[l.nextValue:l.values])
+		if l.defs != nil {
+			copy(l.defs, l.defs[l.nextEntry:l.entries])
+		}
+		if l.reps != nil {
+			copy(l.reps, l.reps[l.nextEntry:l.entries])
+		}
+	}
+	for i := max(l.detached-l.nextValue, 0); i < n; i++ {
 		l.vals[i] = detach(l.vals[i])
 	}
-	kept := l.entries - l.nextEntry
-	if l.defs != nil {
-		copy(l.defs, l.defs[l.nextEntry:l.entries])
-	}
-	if l.reps != nil {
-		copy(l.reps, l.reps[l.nextEntry:l.entries])
-	}
+	l.detached = n
 	l.entries, l.values, l.nextEntry, l.nextValue = kept, n, 0, 0
 	if kept > maxRowEntries {
 		return fmt.Errorf("a row has more than %d entries in one column", maxRowEntries)
@@ -107,7 +118,7 @@ func (l *leafReader[T]) fill() error {
 		if l.reps != nil {
 			reps = l.reps[kept:]
 		}
-		total, values, err := l.r.ReadBatchInPage(readBatch, l.vals[n:], defs, reps)
+		total, values, err := l.r.ReadBatchInPage(l.pages.batch(), l.vals[n:], defs, reps)
 		if err != nil {
 			return err
 		}
