@@ -7,6 +7,8 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"time"
+	"unicode"
 
 	"tablectl/internal/binrow"
 	"tablectl/internal/fileio"
@@ -111,15 +113,37 @@ func (t *Table) partitionText(typ types.Type, v types.Value) string {
 		if t.Options.LegacyPartition {
 			text = javaLocalDateTime(v)
 		} else {
-			text = types.FormatTimestamp(v, typ.Precision)
+			text = types.FormatTimestamp(localWallClock(typ, v), typ.Precision)
 		}
 	case types.Binary, types.Varbinary:
 		text = string(v.Bytes)
 	}
-	if strings.TrimSpace(text) == "" {
+	if !strings.ContainsFunc(text, notJavaBlank) {
 		return t.Options.DefaultPartition
 	}
 	return text
+}
+
+// localWallClock turns an instant into what clocks in the time zone of this process
+// show, as the reference does for TIMESTAMP WITH LOCAL TIME ZONE.
+func localWallClock(typ types.Type, v types.Value) types.Value {
+	if typ.Kind == types.TimestampLTZ {
+		_, offset := time.UnixMilli(v.Int).Zone()
+		v.Int += int64(offset) * 1000
+	}
+	return v
+}
+
+// notJavaBlank is the opposite of Java's Character.isWhitespace, which knows no
+// spaces that do not break.
+func notJavaBlank(r rune) bool {
+	switch {
+	case r >= '\t' && r <= '\r', r >= 0x1c && r <= 0x1f:
+		return false
+	case r == 0xa0, r == 0x2007, r == 0x202f:
+		return true
+	}
+	return !unicode.In(r, unicode.Zs, unicode.Zl, unicode.Zp)
 }
 
 // javaLocalDateTime writes a timestamp as Java's LocalDateTime.toString does:

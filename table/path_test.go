@@ -4,6 +4,7 @@ import (
 	"path"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -140,6 +141,10 @@ func TestPartitionNames(t *testing.T) {
 		{"STRING", null, "__DEFAULT_PARTITION__", "__DEFAULT_PARTITION__"},
 		{"STRING", text(""), "__DEFAULT_PARTITION__", "__DEFAULT_PARTITION__"},
 		{"STRING", text(" \t\n\v\f\r\u2003\u3000"), "__DEFAULT_PARTITION__", "__DEFAULT_PARTITION__"},
+		{"STRING", text("\x1c\x1d\x1e\x1f \u2028\u2029\u1680"), "__DEFAULT_PARTITION__", "__DEFAULT_PARTITION__"},
+		{"STRING", text("\u00a0"), "\u00a0", "\u00a0"},
+		{"STRING", text("\u2007\u202f"), "\u2007\u202f", "\u2007\u202f"},
+		{"STRING", text("\u0085"), "\u0085", "\u0085"},
 		{"STRING", text(" a "), " a ", " a "},
 		{"CHAR(5)", text("ab "), "ab ", "ab "},
 		{"INT", literal("INT", "-5"), "-5", "-5"},
@@ -173,6 +178,34 @@ func TestPartitionNames(t *testing.T) {
 			tbl := tableOf(t, o, "p "+c.typ)
 			if got := tbl.dirOf(t, 0, c.value); got != "/wh/db.db/t/p="+want+"/bucket-0" {
 				t.Errorf("%s with partition.legacy-name=%s: got %s, want p=%s", c.typ, options, got, want)
+			}
+		}
+	}
+}
+
+// TestLocalTimePartitions names partitions by the clock of the place where the
+// process runs, also before and after it is set.
+func TestLocalTimePartitions(t *testing.T) {
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	local := time.Local
+	time.Local = berlin
+	defer func() { time.Local = local }()
+	for _, c := range []struct{ at, legacy, name string }{
+		{"2024-03-31T00:59:59.5Z", "2024-03-31T00%3A59%3A59.500", "2024-03-31 01%3A59%3A59.500"},
+		{"2024-03-31T01:00:00Z", "2024-03-31T01%3A00", "2024-03-31 03%3A00%3A00.000"},
+		{"1969-12-31T23:59:59.999Z", "1969-12-31T23%3A59%3A59.999", "1970-01-01 00%3A59%3A59.999"},
+	} {
+		at, err := time.Parse(time.RFC3339Nano, c.at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for options, want := range map[string]string{"true": c.legacy, "false": c.name} {
+			tbl := tableOf(t, map[string]string{"partition.legacy-name": options}, "p TIMESTAMP(3) WITH LOCAL TIME ZONE")
+			if got := tbl.dirOf(t, 0, types.Value{Int: at.UnixMilli()}); got != "/wh/db.db/t/p="+want+"/bucket-0" {
+				t.Errorf("%s with partition.legacy-name=%s: got %s, want p=%s", c.at, options, got, want)
 			}
 		}
 	}
