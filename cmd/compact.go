@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/dustin/go-humanize"
@@ -119,7 +120,12 @@ func (a *app) openForCompact(cmd *cobra.Command, location string) (*table.Table,
 	if err != nil {
 		return nil, o, err
 	}
-	if o.CommitUser = a.config.text("commit-user"); cmd.Flags().Changed("commit-user") || o.CommitUser != "" {
+	for k := range overrides {
+		if !table.IsOption(k) {
+			return nil, o, usageError(fmt.Errorf("table option %q: compaction knows no such option%s", k, suggestion(k, table.OptionNames())))
+		}
+	}
+	if o.CommitUser = a.config.text("commit-user"); a.config.given("commit-user") {
 		if err := checkCommitUser(o.CommitUser); err != nil {
 			return nil, o, usageError(err)
 		}
@@ -130,8 +136,11 @@ func (a *app) openForCompact(cmd *cobra.Command, location string) (*table.Table,
 	if o.Parallelism, err = a.config.count("parallelism"); err != nil {
 		return nil, o, err
 	}
-	if o.Memory, err = memoryBound(a.config.text("memory")); err != nil {
-		return nil, o, usageError(err)
+	o.Memory = defaultMemory()
+	if a.config.given("memory") {
+		if o.Memory, err = parseMemory(a.config.text("memory")); err != nil {
+			return nil, o, usageError(err)
+		}
 	}
 	debug.SetMemoryLimit(o.Memory)
 	t, err := table.Load(cmd.Context(), fileio.Local{}, location, overrides)
@@ -167,12 +176,18 @@ func (a *app) filter(cmd *cobra.Command, t *table.Table) (table.Filter, error) {
 	return filter, nil
 }
 
+// maxCommitUser leaves room in a file name of 255 bytes for what is put behind it.
+const maxCommitUser = 200
+
 // checkCommitUser wants one safe segment of a file name, as other clients do.
 func checkCommitUser(user string) error {
 	switch {
 	case user == "", user == ".", user == "..", strings.TrimSpace(user) != user,
-		strings.ContainsAny(user, `/\`), strings.ContainsFunc(user, unicode.IsControl):
+		strings.ContainsAny(user, `/\`), strings.ContainsFunc(user, func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf) }),
+		!utf8.ValidString(user):
 		return fmt.Errorf("--commit-user %q: expected a name without blanks at its ends, slashes and control characters", user)
+	case len(user) > maxCommitUser:
+		return fmt.Errorf("--commit-user %.40s…: expected at most %d bytes", user, maxCommitUser)
 	}
 	return nil
 }
@@ -185,22 +200,23 @@ const (
 	minMemory          = 64 << 20
 )
 
-func memoryBound(text string) (int64, error) {
-	if text != "" {
-		n, err := bytesize.Parse(text)
-		if err == nil && n < minMemory {
-			err = fmt.Errorf("%s is less than 64 mb", text)
-		}
-		if err != nil {
-			return 0, fmt.Errorf("--memory: %w", err)
-		}
-		return n, nil
+func parseMemory(text string) (int64, error) {
+	n, err := bytesize.Parse(text)
+	if err == nil && n < minMemory {
+		err = fmt.Errorf("%s is less than 64 mb", text)
 	}
+	if err != nil {
+		return 0, fmt.Errorf("--memory: %w", err)
+	}
+	return n, nil
+}
+
+func defaultMemory() int64 {
 	total, err := memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem)()
 	if err != nil {
-		return defaultMemoryMax, nil //nolint:nilerr // a machine that does not tell gets the default
+		return defaultMemoryMax // a machine that does not tell
 	}
-	return int64(min(max(total/defaultMemoryShare, minMemory), defaultMemoryMax)), nil
+	return int64(min(max(total/defaultMemoryShare, minMemory), defaultMemoryMax))
 }
 
 func (a *app) logEvent(t *table.Table, e compact.Event) {
@@ -227,11 +243,10 @@ func (a *app) compactDone(location string, t *table.Table, report *compact.Repor
 	switch {
 	case a.format == "json":
 		writing = a.writeJSON(result)
-	case err == nil:
+	case err != nil:
+		a.printError(err)
+	case !a.quiet:
 		_, writing = fmt.Fprintln(a.stdout, result.text(report))
-	}
-	if a.format != "json" && err != nil {
-		fmt.Fprintf(a.stderr, "Error: %v\n", err)
 	}
 	if writing != nil {
 		// What happened to the table counts, not whether it could be told.

@@ -30,11 +30,11 @@ const envPrefix = "TABLECTL"
 
 // addGlobalFlags defines the flags that every command has.
 func addGlobalFlags(f *pflag.FlagSet) {
-	f.String("config", "", "configuration file (default: ./tablectl.yaml, then the user's, then the system's)")
+	f.String("config", "", "configuration file that comes before ./tablectl.yaml, the user's and the system's")
 	f.String("table", "", "table to work on, where the command line names none")
 	f.String("warehouse", "", "folder of databases, in which tables are named db.table")
 	f.StringP("output", "o", "text", "form of results: text or json")
-	f.BoolP("quiet", "q", false, "log errors only")
+	f.BoolP("quiet", "q", false, "print errors only, and results in JSON")
 	f.BoolP("verbose", "v", false, "log what is being done")
 	f.String("log-format", "text", "form of the log: text or json")
 }
@@ -170,6 +170,9 @@ func scalars(v any) ([]string, error) {
 
 func (c *config) text(key string) string { return c.v.GetString(key) }
 
+// given reports whether a value was given anywhere, if an empty one.
+func (c *config) given(key string) bool { return c.v.IsSet(key) }
+
 // flag reads a boolean from wherever it was given.
 func (c *config) flag(key string) (bool, error) {
 	b, err := strconv.ParseBool(c.text(key))
@@ -182,7 +185,7 @@ func (c *config) flag(key string) (bool, error) {
 // count reads a number greater than zero from wherever it was given; 0 says
 // that it was not.
 func (c *config) count(key string) (int, error) {
-	if !c.v.IsSet(key) {
+	if !c.given(key) {
 		return 0, nil
 	}
 	n, err := strconv.Atoi(c.text(key))
@@ -198,8 +201,11 @@ func (c *config) count(key string) (int, error) {
 // list reads a repeatable flag. A variable or a file holds one value, or the
 // file a list; values are never split, since filters contain commas.
 func (c *config) list(cmd *cobra.Command, key string) ([]string, error) {
-	if cmd.Flags().Changed(key) {
-		return cmd.Flags().GetStringArray(key)
+	if f := cmd.Flags().Lookup(key); f.Changed {
+		// GetStringArray would lose a single value that is empty.
+		if values, ok := f.Value.(pflag.SliceValue); ok {
+			return values.GetSlice(), nil
+		}
 	}
 	switch v := c.v.Get(key).(type) {
 	case []string:
@@ -213,10 +219,10 @@ func (c *config) list(cmd *cobra.Command, key string) ([]string, error) {
 }
 
 // overrides are the table options for this run: those of the configuration, then
-// those of the command line.
+// those of the command line or, if there are none, the one of the variable.
 func (c *config) overrides(cmd *cobra.Command) (map[string]string, error) {
 	options := maps.Clone(c.tableOptions)
-	given, err := cmd.Flags().GetStringArray("table-option")
+	given, err := c.list(cmd, "table-option")
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func (a *app) writeJSON(document any) error {
 type errorJSON struct {
 	Kind    string `json:"kind"`
 	Message string `json:"message"`
-	Hint    string `json:"hint,omitempty"`
+	Hint    string `json:"hint"` // "" where there is none
 }
 
 // errorDocument is the result of a command that has none, since it failed.
@@ -44,7 +44,7 @@ var hints = map[string]string{
 	outcomeConflict.kind:    "other writers changed the table meanwhile; run again",
 	outcomeUnknown.kind:     "look at the latest snapshot before running again; no file was deleted",
 	outcomeUnsupported.kind: "tablectl leaves tables alone that it does not fully understand",
-	outcomeNotFound.kind:    "a table is a folder that holds schema/schema-0",
+	outcomeNotFound.kind:    "a table is a folder that holds schema/schema-0; db.table is looked for in --warehouse",
 }
 
 func newErrorJSON(err error) *errorJSON {

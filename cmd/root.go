@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -29,6 +30,7 @@ type app struct {
 	config         *config
 	log            *slog.Logger
 	format         string // text or json
+	quiet          bool
 	// reported says that the command has printed its own result, error included.
 	reported bool
 }
@@ -64,32 +66,51 @@ func (a *app) fail(cmd *cobra.Command, args []string, err error) {
 			fmt.Fprintf(a.stderr, "Error: %v\n", errors.Join(err, werr))
 		}
 	default:
-		fmt.Fprintf(a.stderr, "Error: %v\n", err)
+		a.printError(err)
 	}
 }
 
-// formatAsked finds --output in a command line that may be wrong elsewhere.
+// printError says what is wrong and, after a race or an unclear end, what to do.
+func (a *app) printError(err error) {
+	fmt.Fprintf(a.stderr, "Error: %v\n", err)
+	if o := outcomeOf(err); o == outcomeConflict || o == outcomeUnknown {
+		fmt.Fprintf(a.stderr, "Hint: %s\n", hints[o.kind])
+	}
+}
+
+// formatAsked finds out the form of output where the command line is wrong
+// elsewhere, or the configuration.
 func formatAsked(args []string) string {
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	f.ParseErrorsAllowlist.UnknownFlags = true
 	f.SetOutput(io.Discard)
 	f.Usage = func() {}
 	format := f.StringP("output", "o", os.Getenv(envPrefix+"_OUTPUT"), "")
+	f.String("config", "", "")
 	_ = f.Parse(args) // what could be read counts
+	if c, err := loadConfig(f); err == nil {
+		return c.text("output")
+	}
 	return *format
 }
 
 // signalError is why a context was cancelled.
 type signalError struct{ signal syscall.Signal }
 
-func (e *signalError) Error() string { return "interrupted by " + e.signal.String() }
+func (e *signalError) Error() string {
+	name, ok := map[syscall.Signal]string{syscall.SIGINT: "SIGINT", syscall.SIGTERM: "SIGTERM", syscall.SIGHUP: "SIGHUP"}[e.signal]
+	if !ok {
+		name = e.signal.String()
+	}
+	return "interrupted by " + name
+}
 
 // withCause names the signal where an error only says that the context was
 // cancelled.
 func withCause(ctx context.Context, err error) error {
 	var known *signalError
 	if errors.Is(err, context.Canceled) && !errors.As(err, &known) {
-		return errors.Join(context.Cause(ctx), err)
+		return fmt.Errorf("%w: %w", context.Cause(ctx), err)
 	}
 	return err
 }
@@ -135,13 +156,33 @@ snapshot, which every Paimon reader sees.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError(fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath()))
 	})
+	root.SetHelpCommand(helpCommand())
 	addGlobalFlags(root.PersistentFlags())
 	root.AddCommand(a.compactCommand(), a.filesCommand(), a.snapshotsCommand(), a.versionCommand(), exitCodesTopic())
 	return root
 }
 
+// helpCommand is cobra's, but that an unknown topic is an error.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:               "help [COMMAND]",
+		Short:             "Help about any command",
+		PersistentPreRunE: func(*cobra.Command, []string) error { return nil }, // needs no configuration
+		RunE: func(c *cobra.Command, args []string) error {
+			about, rest, err := c.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return usageError(fmt.Errorf("no help on %q", strings.Join(args, " ")))
+			}
+			return about.Help()
+		},
+	}
+}
+
 // setUp reads the configuration and prepares logging before a command runs.
 func (a *app) setUp(cmd *cobra.Command) error {
+	if cmd.Name() == cobra.ShellCompRequestCmd || cmd.HasParent() && cmd.Parent().Name() == "completion" {
+		return nil // a shell that starts must not depend on the configuration
+	}
 	config, err := loadConfig(cmd.Flags())
 	if err != nil {
 		return usageError(err)
@@ -156,6 +197,7 @@ func (a *app) setUp(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	a.quiet = quiet
 	verbose, err := config.flag("verbose")
 	if err != nil {
 		return err

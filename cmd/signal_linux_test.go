@@ -161,9 +161,9 @@ func TestProcess(t *testing.T) {
 		code   int
 		text   string
 	}{
-		{"SIGTERM", syscall.SIGTERM, 143, "interrupted by terminated"},
-		{"SIGINT", syscall.SIGINT, 130, "interrupted by interrupt"},
-		{"SIGHUP", syscall.SIGHUP, 129, "interrupted by hangup"},
+		{"SIGTERM", syscall.SIGTERM, 143, "interrupted by SIGTERM"},
+		{"SIGINT", syscall.SIGINT, 130, "interrupted by SIGINT"},
+		{"SIGHUP", syscall.SIGHUP, 129, "interrupted by SIGHUP"},
 	} {
 		t.Run(c.name+" before it publishes", func(t *testing.T) {
 			t.Parallel()

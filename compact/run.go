@@ -61,7 +61,7 @@ func execute(ctx context.Context, t *table.Table, plan *Plan, o Options, r rewri
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				err = fmt.Errorf("compact partition (%s) bucket %d: %w", t.PartitionName(task.Partition), task.Bucket, err)
+				err = fmt.Errorf("compact %s: %w", t.BucketName(task.Partition, task.Bucket), err)
 				if first == nil {
 					first = err
 				} else {

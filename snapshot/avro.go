@@ -181,10 +181,27 @@ func readAvro[T any](ctx context.Context, t *table.Table, name, ours string, eac
 		return fmt.Errorf("read manifest %s: %w", name, err)
 	}
 	defer f.Close()
-	if err := decodeAvro(ctx, io.NewSectionReader(f, 0, f.Size()), ours, each); err != nil {
+	in := io.NewSectionReader(f, 0, f.Size())
+	if format := otherFormat(in); format != "" {
+		return fmt.Errorf("read manifest %s: manifests in the format %s: %w", p, format, table.ErrUnsupported)
+	}
+	if err := decodeAvro(ctx, in, ours, each); err != nil {
 		return fmt.Errorf("read manifest %s: %w", p, err)
 	}
 	return nil
+}
+
+// otherFormat recognizes the other formats that manifest.format can name.
+func otherFormat(in io.ReaderAt) string {
+	var magic [4]byte
+	_, _ = in.ReadAt(magic[:], 0) // what is too short is not one of them
+	switch {
+	case string(magic[:3]) == "ORC":
+		return "orc"
+	case string(magic[:]) == "PAR1":
+		return "parquet"
+	}
+	return ""
 }
 
 func decodeAvro[T any](ctx context.Context, in io.Reader, ours string, each func(*T) error) error {

@@ -345,8 +345,8 @@ func (c *committer) checkConflicts(ctx context.Context, latest *Snapshot) error 
 			return fmt.Errorf("%w: %w", err, ErrConflict)
 		}
 		if len(m.deletes) > 0 {
-			return fmt.Errorf("data file %s of partition (%s) bucket %d is no longer live in snapshot %d: %w",
-				e.File.FileName, c.table.PartitionName(e.Partition), e.Bucket, latest.ID, ErrConflict)
+			return fmt.Errorf("data file %s of %s is no longer live in snapshot %d: %w",
+				e.File.FileName, c.table.BucketName(e.Partition, e.Bucket), latest.ID, ErrConflict)
 		}
 	}
 	buckets := map[string]int32{}

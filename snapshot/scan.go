@@ -79,8 +79,8 @@ func groupBuckets(sel *selection, entries []*ManifestEntry) ([]Bucket, error) {
 			})
 		}
 		if b := buckets[i]; b.TotalBuckets != e.TotalBuckets {
-			return nil, fmt.Errorf("partition (%s) bucket %d has files of %d and of %d buckets",
-				sel.table.PartitionName(b.Partition), b.Number, b.TotalBuckets, e.TotalBuckets)
+			return nil, fmt.Errorf("%s has files of %d and of %d buckets",
+				sel.table.BucketName(b.Partition, b.Number), b.TotalBuckets, e.TotalBuckets)
 		}
 		buckets[i].Files = append(buckets[i].Files, e)
 	}

@@ -27,6 +27,10 @@ func ParseFilterJSON(s *Schema, text string) (Filter, error) {
 	dec := json.NewDecoder(strings.NewReader(text))
 	var dict filterDict
 	if err := dec.Decode(&dict); err != nil {
+		var mismatch *json.UnmarshalTypeError
+		if errors.As(err, &mismatch) {
+			err = fmt.Errorf("expected an object with method and field or children, found a JSON %s at byte %d", mismatch.Value, mismatch.Offset)
+		}
 		return fail(err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
@@ -92,8 +96,11 @@ func (b filterBuilder) fromDict(d filterDict, depth int) (predicate, error) {
 	if d.Field == nil {
 		return nil, fmt.Errorf("method %q needs a field", d.Method)
 	}
-	if n := len(d.Literals); m.literals >= 0 && n != m.literals || m.literals < 0 && n == 0 {
-		return nil, fmt.Errorf("method %q on field %q: %d literals are wrong", d.Method, *d.Field, n)
+	switch n := len(d.Literals); {
+	case m.literals >= 0 && n != m.literals:
+		return nil, fmt.Errorf("method %q on field %q: expected literals: %d, found %d", d.Method, *d.Field, m.literals, n)
+	case n == 0 && m.literals < 0:
+		return nil, fmt.Errorf("method %q on field %q: expected one or more literals", d.Method, *d.Field)
 	}
 	_, field, err := b.column(*d.Field)
 	if err != nil {

@@ -134,7 +134,7 @@ func TestFiltersOnRealPartitions(t *testing.T) {
 		{"append-multi-partition-types", "ps = '' OR ps LIKE ' %'", []string{"pi=3,pd=2024-01-01,ps=", "pi=3,pd=2024-01-01,ps=  "}},
 		{"append-multi-partition-types", "ps LIKE 'a b%'", []string{"pi=-5,pd=1969-12-31,ps=a b/c=d%e"}},
 		{"append-multi-partition-types", "ps LIKE '%😀' OR ps LIKE 'q''\"%'", []string{
-			"pi=4,pd=2024-01-01,ps=q'\"#:*?\\{}[]^~\x7f\t", "pi=2147483647,pd=9999-12-31,ps=ünï-日本-😀",
+			"pi=4,pd=2024-01-01,ps=\"q'\\\"#:*?\\\\{}[]^~\\x7f\\t\"", "pi=2147483647,pd=9999-12-31,ps=ünï-日本-😀",
 		}},
 		{"append-multi-partition-types", "pd = DATE '9999-12-31'", []string{"pi=2147483647,pd=9999-12-31,ps=ünï-日本-😀"}},
 		{"append-multi-partition-types", "pd IS NULL AND pi IS NOT NULL", []string{"pi=2,pd=null,ps=x"}},

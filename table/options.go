@@ -87,7 +87,15 @@ func ParseOptions(stored, overrides map[string]string) (Options, error) {
 	maps.Copy(raw, overrides)
 
 	p := optionParser{raw: raw}
-	o := Options{
+	o := p.options()
+	if p.err == nil && (!safeSegment(o.DataFilePrefix) || o.DataFilePath != "" && !safePath(o.DataFilePath)) {
+		p.err = fmt.Errorf("option data-file.prefix=%s or data-file.path-directory=%s leaves the table: %w", o.DataFilePrefix, o.DataFilePath, ErrInvalid)
+	}
+	return o, p.err
+}
+
+func (p *optionParser) options() Options {
+	return Options{
 		Bucket:                 p.integer("bucket", -1, -2, math.MaxInt32),
 		TargetFileSize:         p.size("target-file-size", 256<<20, 1),
 		SmallFileRatio:         p.ratio("compaction.small-file-ratio", 0.7),
@@ -123,18 +131,47 @@ func ParseOptions(stored, overrides map[string]string) (Options, error) {
 		CommitMaxRetryMillis:   p.duration("commit.max-retry-wait", 10_000),
 		DeleteFileDropStats:    p.boolean("manifest.delete-file-drop-stats", false),
 		SequenceNumberInitMode: strings.ToLower(p.text("write.sequence-number-init-mode", "")),
-		Raw:                    raw,
+		Raw:                    p.raw,
 	}
-	if p.err == nil && (!safeSegment(o.DataFilePrefix) || o.DataFilePath != "" && !safePath(o.DataFilePath)) {
-		p.err = fmt.Errorf("option data-file.prefix=%s or data-file.path-directory=%s leaves the table: %w", o.DataFilePrefix, o.DataFilePath, ErrInvalid)
-	}
-	return o, p.err
 }
 
-// optionParser reads options one by one and keeps the first error.
+// otherOptions are known beside those that Options holds: they decide what is
+// refused, or say what every run does anyway.
+var otherOptions = []string{
+	"chain-table.enabled", "data-file.external-paths", "data-file.external-paths.strategy", "manifest.format", "map.storage-layout",
+	"variant.inferShreddingSchema", "variant.shreddingSchema", "write-only",
+}
+
+// optionFamilies begin the names of options that are known as a whole: those of
+// columns, of file indexes, of Parquet, and of stores.
+var optionFamilies = []string{"fields.", "file-index.", "parquet.", "fs.", "s3.", "s3a.", "oss.", "gs.", "cos.", "obs.", "azure.", "hadoop."}
+
+// OptionNames lists the options that mean something to compaction, sorted.
+func OptionNames() []string {
+	p := optionParser{}
+	p.options()
+	names := slices.Concat(p.names, fixedOptions, otherOptions)
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// IsOption reports whether an option of that name may mean something to compaction.
+func IsOption(name string) bool {
+	return slices.Contains(OptionNames(), name) ||
+		slices.ContainsFunc(optionFamilies, func(f string) bool { return len(name) > len(f) && strings.EqualFold(name[:len(f)], f) })
+}
+
+// optionParser reads options one by one and keeps their names and the first error.
 type optionParser struct {
-	raw map[string]string
-	err error
+	raw   map[string]string
+	names []string
+	err   error
+}
+
+func (p *optionParser) lookup(key string) (string, bool) {
+	p.names = append(p.names, key)
+	v, ok := p.raw[key]
+	return v, ok
 }
 
 func (p *optionParser) fail(key, value, want string) {
@@ -144,14 +181,14 @@ func (p *optionParser) fail(key, value, want string) {
 }
 
 func (p *optionParser) text(key, def string) string {
-	if v, ok := p.raw[key]; ok {
+	if v, ok := p.lookup(key); ok {
 		return strings.TrimSpace(v)
 	}
 	return def
 }
 
 func (p *optionParser) integer(key string, def, low, high int) int {
-	v, ok := p.raw[key]
+	v, ok := p.lookup(key)
 	if !ok {
 		return def
 	}
@@ -163,7 +200,7 @@ func (p *optionParser) integer(key string, def, low, high int) int {
 }
 
 func (p *optionParser) ratio(key string, def float64) float64 {
-	v, ok := p.raw[key]
+	v, ok := p.lookup(key)
 	if !ok {
 		return def
 	}
@@ -175,7 +212,7 @@ func (p *optionParser) ratio(key string, def float64) float64 {
 }
 
 func (p *optionParser) boolean(key string, def bool) bool {
-	v, ok := p.raw[key]
+	v, ok := p.lookup(key)
 	if !ok {
 		return def
 	}
@@ -197,7 +234,7 @@ const (
 )
 
 func (p *optionParser) size(key string, def, least int64) int64 {
-	v, ok := p.raw[key]
+	v, ok := p.lookup(key)
 	if !ok {
 		return def
 	}
@@ -212,7 +249,7 @@ func (p *optionParser) size(key string, def, least int64) int64 {
 }
 
 func (p *optionParser) duration(key string, defMillis int64) int64 {
-	v, ok := p.raw[key]
+	v, ok := p.lookup(key)
 	if !ok {
 		return defMillis
 	}

@@ -85,9 +85,21 @@ func (t *Table) PartitionName(partition []byte) string {
 	}
 	parts := make([]string, len(values))
 	for i, f := range t.Schema.PartitionFields() {
-		parts[i] = f.Name + "=" + types.Format(f.Type, values[i])
+		text := types.Format(f.Type, values[i])
+		if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+			text = strconv.Quote(text)
+		}
+		parts[i] = f.Name + "=" + text
 	}
 	return strings.Join(parts, ",")
+}
+
+// BucketName is a bucket for people.
+func (t *Table) BucketName(partition []byte, bucket int32) string {
+	if name := t.PartitionName(partition); name != "" {
+		return fmt.Sprintf("partition (%s) bucket %d", name, bucket)
+	}
+	return fmt.Sprintf("bucket %d", bucket)
 }
 
 // partitionText is the text of a partition value in its folder's name.
@@ -206,8 +218,8 @@ func (t *Table) CheckBucketDir(ctx context.Context, partition []byte, bucket int
 		return fmt.Errorf("look for data file %s: %w", p, err)
 	}
 	if !found {
-		return fmt.Errorf("data file %s is missing: it is live in the latest snapshot but not where partition (%s) bucket %d keeps its files: %w",
-			p, t.PartitionName(partition), bucket, fs.ErrNotExist)
+		return fmt.Errorf("data file %s is missing: it is live in the latest snapshot but not where %s keeps its files: %w",
+			p, t.BucketName(partition, int32(bucket)), fs.ErrNotExist)
 	}
 	return nil
 }

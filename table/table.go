@@ -81,12 +81,20 @@ func open(ctx context.Context, t *Table) (*Table, error) {
 }
 
 func splitLocation(location string) (dir, branch string, err error) {
-	// Hadoop writes file:/wh/t, others file:///wh/t.
-	if rest, ok := strings.CutPrefix(location, "file:"); ok && strings.HasPrefix(rest, "/") {
+	// Hadoop writes file:/wh/t, others file:///wh/t or file://localhost/wh/t.
+	if scheme, rest, ok := strings.Cut(location, ":/"); ok && strings.EqualFold(scheme, "file") {
+		if host, ok := strings.CutPrefix(rest, "/"); ok && !strings.HasPrefix(host, "/") {
+			if host, rest, _ = strings.Cut(host, "/"); host != "localhost" {
+				return "", "", fmt.Errorf("location %s is on the host %q: expected file:///path: %w", location, host, ErrInvalid)
+			}
+		}
 		location = "/" + strings.TrimLeft(rest, "/")
 	}
 	if i := strings.Index(location, "://"); i >= 0 {
 		return "", "", fmt.Errorf("location %s: the store %q: %w", location, location[:i], ErrUnsupported)
+	}
+	if trimmed := strings.TrimRight(location, "/"); trimmed != "" {
+		location = trimmed
 	}
 	dir, branch, _ = strings.Cut(location, "$branch_")
 	if strings.Contains(filepath.Base(dir), "$") {

@@ -107,6 +107,9 @@ func tokenize(s string) ([]token, error) {
 			end := i
 			for end < len(s) {
 				r, size := utf8.DecodeRuneInString(s[end:])
+				if r == '"' {
+					return nil, fmt.Errorf("a double quote at position %d: strings are in single quotes, names in backticks", end+1)
+				}
 				if unicode.IsSpace(r) || strings.ContainsRune("=<>!(),'`", r) {
 					break
 				}
