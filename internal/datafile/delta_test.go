@@ -60,7 +60,10 @@ func deltaFile(t *testing.T, n schema.Node, encoding parquet.Encoding, write fun
 	var b bytes.Buffer
 	w := file.NewParquetWriter(&b, root, file.WithWriterProps(parquet.NewWriterProperties(
 		parquet.WithDictionaryDefault(false), parquet.WithEncoding(encoding), parquet.WithStats(false))))
-	rg := w.AppendRowGroup()
+	rg, err := w.AppendRowGroupChecked()
+	if err != nil {
+		t.Fatal(err)
+	}
 	c, err := rg.NextColumn()
 	if err == nil {
 		err = write(c)

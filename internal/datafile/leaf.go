@@ -68,7 +68,7 @@ func (l *leafReader[T]) open(rg *file.RowGroupReader) error {
 		return err
 	}
 	l.pages = &checkedPages{PageReader: pages, maxDef: l.maxDef, maxRep: l.maxRep}
-	c := file.NewColumnReader(rg.MetaData().Schema.Column(l.index), l.pages, memory.DefaultAllocator, &l.buffers)
+	c := file.NewColumnReader(rg.MetaData().Schema.Column(l.index), l.pages, memory.DefaultAllocator, &l.buffers) //nolint:staticcheck // as rg.Column does, with pages that are looked at first
 	r, ok := c.(chunkReader[T])
 	if !ok {
 		return fmt.Errorf("unexpected column reader %T", c)
