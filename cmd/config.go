@@ -34,7 +34,7 @@ func addGlobalFlags(f *pflag.FlagSet) {
 	f.String("table", "", "table to work on, where the command line names none")
 	f.String("warehouse", "", "folder of databases, in which tables are named db.table")
 	f.StringP("output", "o", "text", "form of results: text or json")
-	f.BoolP("quiet", "q", false, "print errors only, and results in JSON")
+	f.BoolP("quiet", "q", false, "log errors only; compact prints no result as text")
 	f.BoolP("verbose", "v", false, "log what is being done")
 	f.String("log-format", "text", "form of the log: text or json")
 }
@@ -170,7 +170,8 @@ func scalars(v any) ([]string, error) {
 
 func (c *config) text(key string) string { return c.v.GetString(key) }
 
-// given reports whether a value was given anywhere, if an empty one.
+// given reports whether a value was given, in a flag or a file even an empty one;
+// an empty variable is none.
 func (c *config) given(key string) bool { return c.v.IsSet(key) }
 
 // flag reads a boolean from wherever it was given.

@@ -162,7 +162,7 @@ snapshot, which every Paimon reader sees.`,
 	return root
 }
 
-// helpCommand is cobra's, but that an unknown topic is an error.
+// helpCommand shows the help of a command; an unknown one is an error.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:               "help [COMMAND]",

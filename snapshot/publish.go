@@ -34,7 +34,8 @@ const (
 //
 // An id is also free again when others have used it and expired it since. They
 // expire in order and never the latest snapshot, so as long as the one before is
-// there the id has not been used.
+// there the id has not been used. A rollback by others, after which that one may
+// be another than the one that was read, is not noticed.
 func (c *committer) publish(ctx context.Context, id int64, data []byte) (bool, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.options.PublishTimeout)
 	defer cancel()
