@@ -28,7 +28,7 @@ var (
 	outcomePartly      = outcome{3, "partial", "partly done: some groups were left (conflict, budget), the rest is committed"}
 	outcomeUnsupported = outcome{4, "unsupported", "table kind or feature not supported; nothing was written"}
 	outcomeConflict    = outcome{5, "conflict", "lost the race against other writers; safe to run again"}
-	outcomeUnknown     = outcome{6, "unknown", "outcome unknown: publishing could not be confirmed, so no file was deleted"}
+	outcomeUnknown     = outcome{6, "unknown", "outcome unknown: publishing could not be confirmed, so no data file was deleted"}
 	outcomeVerify      = outcome{7, "verification", "verification failed; nothing was committed"}
 	outcomeStorage     = outcome{8, "storage", "storage or catalog unavailable after retries"}
 	outcomeNotFound    = outcome{10, "not_found", "no such table"}

@@ -42,7 +42,7 @@ type errorDocument struct {
 
 var hints = map[string]string{
 	outcomeConflict.kind:    "other writers changed the table meanwhile; run again",
-	outcomeUnknown.kind:     "look at the latest snapshot before running again; no file was deleted",
+	outcomeUnknown.kind:     "look at the latest snapshot before running again; no data file was deleted",
 	outcomeUnsupported.kind: "tablectl leaves tables alone that it does not fully understand",
 	outcomeNotFound.kind:    "a table is a folder that holds schema/schema-0; db.table is looked for in --warehouse",
 }

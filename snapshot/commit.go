@@ -212,7 +212,7 @@ func (c *committer) attempt(ctx context.Context, number int) (*Snapshot, error) 
 	if c.options.BeforePublish != nil {
 		c.options.BeforePublish(s.ID)
 	}
-	won, err := c.publish(ctx, s.ID, data)
+	won, err := c.publish(ctx, latest, data)
 	if err != nil {
 		return nil, err
 	}
@@ -222,10 +222,14 @@ func (c *committer) attempt(ctx context.Context, number int) (*Snapshot, error) 
 	return s, nil
 }
 
-// whyFailed tells a lost race, when the latest snapshot has expired while it was
-// read, from a file that is missing in the table.
+// whyFailed tells a lost race, when the latest snapshot expires while it is read,
+// from a file that is missing in the table. What expires first loses its manifests.
 func (c *committer) whyFailed(ctx context.Context, latest *Snapshot, files []string, err error) error {
-	if errors.Is(err, fs.ErrNotExist) && c.gone(ctx, latest.ID) {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	next, nextErr := fileio.Exists(ctx, c.table.IO, c.table.SnapshotPath(latest.ID+1))
+	if nextErr == nil && next || c.fate(ctx, latest) != inPlace {
 		return &lostRaceError{id: latest.ID + 1, files: files}
 	}
 	return err

@@ -5,25 +5,35 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 
 	"tablectl/internal/fileio/faultio"
 )
 
+// what is removed of a snapshot that expires, lists first as in Java.
+type what int
+
+const (
+	snapshots what = iota
+	lists          // the process that expires them ends half way
+	everything
+)
+
 // goOn lets other writers publish snapshots after the latest one and expire all
-// before the one to keep, with their manifest lists if asked.
-func goOn(t *testing.T, store *faultio.Memory, commits int, keep int64, lists bool) {
+// before the one to keep.
+func goOn(t *testing.T, store *faultio.Memory, commits int, keep int64, expired what) {
 	t.Helper()
 	tbl := load(t, store)
 	b := firstLive(t, tbl, latest(t, tbl))
 	for range commits {
 		commitAll(t, tbl, message(b, nil, "other-"+strconv.FormatInt(latest(t, tbl).ID+1, 10)))
 	}
-	expire(t, store, keep, lists)
+	expire(t, store, keep, expired)
 }
 
-func expire(t *testing.T, store *faultio.Memory, keep int64, lists bool) {
+func expire(t *testing.T, store *faultio.Memory, keep int64, expired what) {
 	t.Helper()
 	tbl := load(t, store)
 	for _, id := range must(IDs(t.Context(), tbl)) {
@@ -31,11 +41,13 @@ func expire(t *testing.T, store *faultio.Memory, keep int64, lists bool) {
 			break
 		}
 		s := must(Read(t.Context(), tbl, id))
-		if lists {
+		if expired != snapshots {
 			store.Remove(t.Context(), must(tbl.ManifestPath(s.BaseManifestList)))
 			store.Remove(t.Context(), must(tbl.ManifestPath(s.DeltaManifestList)))
 		}
-		store.Remove(t.Context(), tbl.SnapshotPath(id))
+		if expired != lists {
+			store.Remove(t.Context(), tbl.SnapshotPath(id))
+		}
 	}
 }
 
@@ -62,7 +74,7 @@ func TestIDUsedAndExpired(t *testing.T) {
 					store, tbl := openTable(t, "append-partitioned", 2)
 					base := latest(t, tbl)
 					b := firstLive(t, tbl, base)
-					others := func() { goOn(t, store, 3, keep, false) }
+					others := func() { goOn(t, store, 3, keep, snapshots) }
 					o := options("me")
 					if c.hook != nil {
 						tbl.IO = faultio.New(store, c.hook(others))
@@ -104,7 +116,7 @@ func TestPassedAfterUnclearPut(t *testing.T) {
 		base := latest(t, tbl)
 		b := firstLive(t, tbl, base)
 		tbl.IO = faultio.New(store, faultio.Call(1, put, func(faultio.Op) faultio.Fault {
-			goOn(t, store, 3, 5, false)
+			goOn(t, store, 3, 5, snapshots)
 			store.Remove(t.Context(), tbl.SnapshotPath(3))
 			return faultio.Fail
 		}))
@@ -129,7 +141,7 @@ func TestExpiredAfterPublishing(t *testing.T) {
 				open := faultio.On(faultio.Open, third)
 				tbl.IO = faultio.New(store, faultio.Call(n+1, open, func(faultio.Op) faultio.Fault {
 					if published = slices.Contains(must(IDs(t.Context(), load(t, store))), 3); published {
-						goOn(t, store, 2, keep, false)
+						goOn(t, store, 2, keep, snapshots)
 					}
 					return faultio.None
 				}))
@@ -152,6 +164,14 @@ func TestExpiredAfterPublishing(t *testing.T) {
 // TestLatestExpiresWhileRead lets others go on while the commit reads the
 // snapshot that it wants to follow: it must try again on theirs.
 func TestLatestExpiresWhileRead(t *testing.T) {
+	for _, removed := range []what{lists, everything} {
+		for _, commits := range []int{1, 3} {
+			testLatestExpiresWhileRead(t, commits, removed)
+		}
+	}
+}
+
+func testLatestExpiresWhileRead(t *testing.T, commits int, removed what) {
 	reads := 0
 	for n := 1; ; n++ {
 		expired, failed := false, false
@@ -159,17 +179,17 @@ func TestLatestExpiresWhileRead(t *testing.T) {
 			store, tbl := openTable(t, "append-partitioned", 2)
 			base := latest(t, tbl)
 			b := firstLive(t, tbl, base)
-			lists := func(op faultio.Op) bool {
+			list := func(op faultio.Op) bool {
 				return op.Kind == faultio.Open && strings.Contains(op.Path, "/manifest-list-")
 			}
-			tbl.IO = faultio.New(store, faultio.Call(n, lists, func(faultio.Op) faultio.Fault {
+			tbl.IO = faultio.New(store, faultio.Call(n, list, func(faultio.Op) faultio.Fault {
 				expired = true
-				goOn(t, store, 1, 3, true)
+				goOn(t, store, commits, int64(2+commits), removed)
 				return faultio.None
 			}))
 			done, err := Commit(t.Context(), tbl, base, []CommitMessage{message(b, b.Files, "x")}, options("me"))
 			failed = err != nil
-			if failed || done.Snapshot.ID != 4 && expired || done.Warnings != nil {
+			if failed || done.Snapshot.ID != int64(3+commits) && expired || done.Warnings != nil {
 				t.Fatalf("list %d: %v, %+v", n, err, done)
 			}
 			tbl = load(t, store)
@@ -187,6 +207,114 @@ func TestLatestExpiresWhileRead(t *testing.T) {
 	}
 }
 
+// TestPassedAndUnread has the id used and expired as in TestIDUsedAndExpired, and
+// one of the looks at our snapshot fails, or others expire what it looks at.
+func TestPassedAndUnread(t *testing.T) {
+	for n := 1; n <= 5; n++ {
+		for _, again := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				store, tbl := openTable(t, "append-partitioned", 2)
+				base := latest(t, tbl)
+				b := firstLive(t, tbl, base)
+				hook := faultio.Call(1, faultio.On(faultio.Put, third), func(faultio.Op) faultio.Fault {
+					goOn(t, store, 3, 5, snapshots)
+					return faultio.None
+				})
+				failing := faultio.Nth(n, faultio.On(faultio.Open, third), faultio.Fail)
+				if again {
+					failing = faultio.Call(1, faultio.On(faultio.Open, "/snapshot/snapshot-5"), func(faultio.Op) faultio.Fault {
+						goOn(t, store, 2, 7, snapshots)
+						return faultio.None
+					})
+				}
+				tbl.IO = faultio.New(store, faultio.Chain(hook, failing))
+				done, err := Commit(t.Context(), tbl, base, []CommitMessage{message(b, b.Files, "x")}, options("me"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				tbl = load(t, store)
+				ids, live := must(IDs(t.Context(), tbl)), liveNames(t, tbl, latest(t, tbl))
+				if done.Snapshot.ID != ids[len(ids)-1] || ids[0] < 5 || !slices.Contains(live, "x") || !slices.Contains(live, "other-5") {
+					t.Errorf("look %d, expired again %v: published %d; snapshots %v; live %v", n, again, done.Snapshot.ID, ids, live)
+				}
+			})
+		}
+	}
+}
+
+// TestRolledBack lets others roll back the snapshot that a commit follows, before
+// or while it publishes. What they commit then must stay, and what they rolled
+// back must not come back.
+func TestRolledBack(t *testing.T) {
+	put, open := faultio.On(faultio.Put, third), faultio.On(faultio.Open, third)
+	rollback := func(t *testing.T, store *faultio.Memory) {
+		store.Set(hint, "1")
+		store.Remove(t.Context(), location+"/snapshot/snapshot-2")
+	}
+	recommit := func(t *testing.T, store *faultio.Memory) {
+		rollback(t, store)
+		others := faultio.NewMemory(store.Files()) // who do not see ours
+		others.Remove(t.Context(), location+third)
+		goOn(t, others, 1, 1, snapshots)
+		for path, content := range others.Files() {
+			store.Set(path, content)
+		}
+	}
+	for _, c := range []struct {
+		name     string
+		others   func(t *testing.T, store *faultio.Memory)
+		when     func(faultio.Op) bool // nil: before publishing begins
+		n        int
+		want     error
+		ids      []int64
+		has, not string // live in the end
+	}{
+		{"rolled back before", rollback, nil, 0, nil, []int64{1, 2}, "x", ""},
+		{"rolled back at the put", rollback, put, 1, ErrCommitUnknown, []int64{1}, "", "x"},
+		{"rolled back at the first look", rollback, open, 3, ErrCommitUnknown, []int64{1}, "", "x"},
+		{"rolled back at the last look", rollback, open, 4, ErrCommitUnknown, []int64{1}, "", "x"},
+		{"committed before", recommit, nil, 0, nil, []int64{1, 2, 3}, "other-2", ""},
+		{"committed at the put", recommit, put, 1, ErrCommitUnknown, []int64{1, 2}, "other-2", "x"},
+		{"committed at the last look", recommit, open, 4, ErrCommitUnknown, []int64{1, 2}, "other-2", "x"},
+		{"committed, and others went on from ours", func(t *testing.T, store *faultio.Memory) {
+			goOn(t, store, 1, 1, snapshots)
+			recommit(t, store)
+			store.Set(hint, "4")
+		}, open, 4, ErrCommitUnknown, []int64{1, 2, 3, 4}, "x", "other-2"},
+		{"without a hint", func(t *testing.T, store *faultio.Memory) {
+			rollback(t, store)
+			store.Remove(t.Context(), hint)
+		}, put, 1, ErrCommitUnknown, []int64{1, 3}, "x", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store, tbl := openTable(t, "append-partitioned", 2)
+				base := must(Read(t.Context(), tbl, 1))
+				b := firstLive(t, tbl, base)
+				others := sync.OnceFunc(func() { c.others(t, store) })
+				o := options("me")
+				if c.when == nil {
+					o.BeforePublish = func(int64) { others() }
+				} else {
+					tbl.IO = faultio.New(store, faultio.Call(c.n, c.when, func(faultio.Op) faultio.Fault { others(); return faultio.None }))
+				}
+				_, err := Commit(t.Context(), tbl, base, []CommitMessage{message(b, b.Files, "x")}, o)
+				if !errors.Is(err, c.want) || err != nil && c.want == nil {
+					t.Errorf("got %v", err)
+				}
+				tbl = load(t, store)
+				if ids := must(IDs(t.Context(), tbl)); !slices.Equal(ids, c.ids) {
+					t.Errorf("snapshots %v, want %v", ids, c.ids)
+				}
+				live := liveNames(t, tbl, latest(t, tbl))
+				if c.has != "" && !slices.Contains(live, c.has) || slices.Contains(live, c.not) {
+					t.Errorf("live %v", live)
+				}
+			})
+		})
+	}
+}
+
 // TestNewerLayoutWins loses against a snapshot that this version cannot read:
 // that is no unclear outcome.
 func TestNewerLayoutWins(t *testing.T) {
@@ -197,7 +325,7 @@ func TestNewerLayoutWins(t *testing.T) {
 		var before map[string]string
 		o := options("me")
 		o.BeforePublish = func(int64) {
-			goOn(t, store, 1, 1, false)
+			goOn(t, store, 1, 1, snapshots)
 			data := store.Files()[tbl.SnapshotPath(3)]
 			store.Set(tbl.SnapshotPath(3), strings.Replace(data, `"version" : 3`, `"version" : 4`, 1))
 			before = store.Files()
