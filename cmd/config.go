@@ -211,8 +211,8 @@ func (c *config) list(cmd *cobra.Command, key string) ([]string, error) {
 	switch v := c.v.Get(key).(type) {
 	case []string:
 		return v, nil
-	case string: // a variable, or the flag's default
-		if v != "" && v != "[]" {
+	case string: // a variable; an empty one is none
+		if v != "" {
 			return []string{v}, nil
 		}
 	}

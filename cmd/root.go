@@ -156,26 +156,27 @@ snapshot, which every Paimon reader sees.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError(fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath()))
 	})
-	root.SetHelpCommand(helpCommand())
 	addGlobalFlags(root.PersistentFlags())
 	root.AddCommand(a.compactCommand(), a.filesCommand(), a.snapshotsCommand(), a.versionCommand(), exitCodesTopic())
+	root.SetHelpCommand(helpCommand(root))
 	return root
 }
 
-// helpCommand shows the help of a command; an unknown one is an error.
-func helpCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:               "help [COMMAND]",
-		Short:             "Help about any command",
-		PersistentPreRunE: func(*cobra.Command, []string) error { return nil }, // needs no configuration
-		RunE: func(c *cobra.Command, args []string) error {
-			about, rest, err := c.Root().Find(args)
-			if err != nil || len(rest) > 0 {
-				return usageError(fmt.Errorf("no help on %q", strings.Join(args, " ")))
-			}
-			return about.Help()
-		},
+// helpCommand is cobra's, but an unknown command is an error.
+func helpCommand(root *cobra.Command) *cobra.Command {
+	root.InitDefaultHelpCmd()
+	help, _, _ := root.Find([]string{"help"})
+	help.PersistentPreRunE = func(*cobra.Command, []string) error { return nil } // needs no configuration
+	help.Run = nil
+	help.RunE = func(_ *cobra.Command, args []string) error {
+		about, rest, err := root.Find(args)
+		if err != nil || len(rest) > 0 {
+			return usageError(fmt.Errorf("no help on %q", strings.Join(args, " ")))
+		}
+		about.InitDefaultHelpFlag() // which the command itself would have by now
+		return about.Help()
 	}
+	return help
 }
 
 // setUp reads the configuration and prepares logging before a command runs.
