@@ -7,7 +7,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 
@@ -136,13 +135,16 @@ func TestHugeDeltaBlock(t *testing.T) {
 }
 
 // TestFrontCodedValues has a page in which every value repeats all of a long
-// first one, so that a batch of them would be a thousand times as long as the file.
+// first one but its last bytes, so that decoding all at a time would take thousands
+// of times as much as the file.
 func TestFrontCodedValues(t *testing.T) {
-	const rows, length = 4000, 100 << 10
-	typ := types.Type{Kind: types.Varbinary, Length: types.MaxLength, NotNull: true}
+	const rows, length = 2000, 100 << 10
+	values := make([]parquet.ByteArray, rows)
+	for i := range values {
+		values[i] = binary.BigEndian.AppendUint16(bytes.Repeat([]byte("a"), length-2), uint16(i))
+	}
 	data := deltaFile(t, schema.NewByteArrayNode("x", parquet.Repetitions.Required, 0), parquet.Encodings.DeltaByteArray, func(c file.ColumnChunkWriter) error {
-		vals := slices.Repeat([]parquet.ByteArray{bytes.Repeat([]byte("a"), length)}, rows)
-		_, err := c.(*file.ByteArrayColumnChunkWriter).WriteBatch(vals, nil, nil)
+		_, err := c.(*file.ByteArrayColumnChunkWriter).WriteBatch(values, nil, nil)
 		return err
 	})
 	if len(data) > 1<<20 {
@@ -153,14 +155,27 @@ func TestFrontCodedValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	reader, err := r.RowGroup(0).GetColumnPageReader(0)
-	if err != nil {
+	l := newLeafReader[parquet.ByteArray](0, 0, 0)
+	if err := l.open(r.RowGroup(0)); err != nil {
 		t.Fatal(err)
 	}
-	pages := checkedPages{PageReader: reader}
-	if !pages.Next() || pages.batch() < 100 || pages.batch()*length > maxFrontCoded {
-		t.Errorf("%d values at a time: %v", pages.batch(), pages.Err())
+	next := 0
+	for next < rows {
+		if err := l.fill(); err != nil {
+			t.Fatal(err)
+		}
+		if n := l.values; n*length > maxFrontCoded || n < 100 && next+n < rows {
+			t.Fatalf("%d values at a time", n)
+		}
+		for _, v := range l.vals[:l.values] {
+			if next == rows || !bytes.Equal(v, values[next]) {
+				t.Fatalf("value %d is another", next)
+			}
+			next++
+		}
+		l.nextEntry, l.nextValue = l.entries, l.values
 	}
+	typ := types.Type{Kind: types.Varbinary, Length: types.MaxLength, NotNull: true}
 	if _, err := allocated(t, typ, data, rows); err != nil {
 		t.Error(err)
 	}
