@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strconv"
@@ -8,7 +9,9 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"tablectl/internal/fileio"
 	"tablectl/internal/fileio/faultio"
 )
 
@@ -105,6 +108,43 @@ func TestIDUsedAndExpired(t *testing.T) {
 			})
 		}
 	}
+}
+
+// stalled is a store that is at a standstill in the middle of the put of snapshot 3.
+type stalled struct {
+	fileio.FileIO
+	meanwhile func()
+}
+
+func (s stalled) Put(ctx context.Context, path string, data []byte, mode fileio.Mode) error {
+	if strings.HasSuffix(path, third) {
+		s.meanwhile()
+		ctx = context.WithoutCancel(ctx)
+	}
+	return s.FileIO.Put(ctx, path, data, mode)
+}
+
+// TestIDUsedWhileStalled has others use the id and expire it while the machine
+// sleeps for longer than publishing may take.
+func TestIDUsedWhileStalled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, tbl := openTable(t, "append-partitioned", 2)
+		base := latest(t, tbl)
+		b := firstLive(t, tbl, base)
+		tbl.IO = stalled{store, func() {
+			goOn(t, store, 3, 5, snapshots)
+			time.Sleep(time.Hour)
+		}}
+		done, err := Commit(t.Context(), tbl, base, []CommitMessage{message(b, b.Files, "x")}, options("me"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tbl = load(t, store)
+		ids, live := must(IDs(t.Context(), tbl)), liveNames(t, tbl, latest(t, tbl))
+		if done.Snapshot.ID != 6 || !slices.Equal(ids, []int64{5, 6}) || !slices.Contains(live, "x") || !slices.Contains(live, "other-5") {
+			t.Errorf("published %d; snapshots %v; live %v", done.Snapshot.ID, ids, live)
+		}
+	})
 }
 
 // TestPassedAfterUnclearPut cannot tell whether the first put has written the

@@ -104,8 +104,11 @@ func (c *committer) fate(ctx context.Context, s *Snapshot) fate {
 
 // confirm makes sure that our snapshot is part of the table: that it follows
 // latest, and that what follows it was built on it. It looks at once, since others
-// should not meet a stray one, and when they have had the time to replace it.
+// should not meet a stray one, and when they have had the time to replace it. It has
+// a time of its own: when publishing took long, looking matters most.
 func (c *committer) confirm(ctx context.Context, latest *Snapshot, data []byte) (bool, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.options.PublishTimeout)
+	defer cancel()
 	for _, pause := range []time.Duration{0, replacePause} {
 		select {
 		case <-ctx.Done():
