@@ -39,7 +39,7 @@ type CommitMessage struct {
 type CommitOptions struct {
 	User           string // written to the snapshot; must not repeat from run to run
 	WriterVersion  string
-	PublishTimeout time.Duration // how long an unclear publish is looked into; 0 is a minute
+	PublishTimeout time.Duration // how long an unclear publish is tried, and then looked at; 0 is a minute
 	Now            func() time.Time
 	NewUUID        func() string
 	BeforePublish  func(id int64) // called before each attempt to publish
@@ -145,7 +145,7 @@ func (c *committer) run(ctx context.Context) (*Committed, error) {
 		o := c.table.Options
 		timedOut := o.CommitTimeoutMillis > 0 && c.options.Now().Sub(started).Milliseconds() > o.CommitTimeoutMillis
 		if attempt > o.CommitMaxRetries || timedOut {
-			return nil, fmt.Errorf("snapshot %d was published by another writer, after %d attempts: %w", lost.id, attempt, ErrConflict)
+			return nil, fmt.Errorf("snapshot %d was published by another writer, after %d attempts%s: %w", lost.id, attempt, lost.seen, ErrConflict)
 		}
 		if err := c.pause(ctx, attempt); err != nil {
 			return nil, err
@@ -171,6 +171,7 @@ func (c *committer) pause(ctx context.Context, attempt int) error {
 type lostRaceError struct {
 	id    int64
 	files []string
+	seen  string // what made it notice, for the message
 }
 
 func (e *lostRaceError) Error() string {
@@ -229,8 +230,9 @@ func (c *committer) whyFailed(ctx context.Context, latest *Snapshot, files []str
 		return err
 	}
 	next, nextErr := fileio.Exists(ctx, c.table.IO, c.table.SnapshotPath(latest.ID+1))
-	if nextErr == nil && next || c.fate(ctx, latest) != inPlace {
-		return &lostRaceError{id: latest.ID + 1, files: files}
+	f, fateErr := c.fate(ctx, latest)
+	if nextErr == nil && next || fateErr == nil && f != inPlace {
+		return &lostRaceError{id: latest.ID + 1, files: files, seen: fmt.Sprintf("; in snapshot %d: %v", latest.ID, err)}
 	}
 	return err
 }

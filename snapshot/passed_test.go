@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,15 +42,21 @@ func expire(t *testing.T, store *faultio.Memory, keep int64, expired what) {
 		if id >= keep {
 			break
 		}
-		s := must(Read(t.Context(), tbl, id))
 		if expired != snapshots {
-			store.Remove(t.Context(), must(tbl.ManifestPath(s.BaseManifestList)))
-			store.Remove(t.Context(), must(tbl.ManifestPath(s.DeltaManifestList)))
+			dropLists(t, store, id)
 		}
 		if expired != lists {
 			store.Remove(t.Context(), tbl.SnapshotPath(id))
 		}
 	}
+}
+
+func dropLists(t *testing.T, store *faultio.Memory, id int64) {
+	t.Helper()
+	tbl := load(t, store)
+	s := must(Read(t.Context(), tbl, id))
+	store.Remove(t.Context(), must(tbl.ManifestPath(s.BaseManifestList)))
+	store.Remove(t.Context(), must(tbl.ManifestPath(s.DeltaManifestList)))
 }
 
 // TestIDUsedAndExpired lets others use the id that is about to be published, go
@@ -279,79 +284,6 @@ func TestPassedAndUnread(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// TestRolledBack lets others roll back the snapshot that a commit follows, before
-// or while it publishes. What they commit then must stay, and what they rolled
-// back must not come back.
-func TestRolledBack(t *testing.T) {
-	put, open := faultio.On(faultio.Put, third), faultio.On(faultio.Open, third)
-	rollback := func(t *testing.T, store *faultio.Memory) {
-		store.Set(hint, "1")
-		store.Remove(t.Context(), location+"/snapshot/snapshot-2")
-	}
-	recommit := func(t *testing.T, store *faultio.Memory) {
-		rollback(t, store)
-		others := faultio.NewMemory(store.Files()) // who do not see ours
-		others.Remove(t.Context(), location+third)
-		goOn(t, others, 1, 1, snapshots)
-		for path, content := range others.Files() {
-			store.Set(path, content)
-		}
-	}
-	for _, c := range []struct {
-		name     string
-		others   func(t *testing.T, store *faultio.Memory)
-		when     func(faultio.Op) bool // nil: before publishing begins
-		n        int
-		want     error
-		ids      []int64
-		has, not string // live in the end
-	}{
-		{"rolled back before", rollback, nil, 0, nil, []int64{1, 2}, "x", ""},
-		{"rolled back at the put", rollback, put, 1, ErrCommitUnknown, []int64{1}, "", "x"},
-		{"rolled back at the first look", rollback, open, 3, ErrCommitUnknown, []int64{1}, "", "x"},
-		{"rolled back at the last look", rollback, open, 4, ErrCommitUnknown, []int64{1}, "", "x"},
-		{"committed before", recommit, nil, 0, nil, []int64{1, 2, 3}, "other-2", ""},
-		{"committed at the put", recommit, put, 1, ErrCommitUnknown, []int64{1, 2}, "other-2", "x"},
-		{"committed at the last look", recommit, open, 4, ErrCommitUnknown, []int64{1, 2}, "other-2", "x"},
-		{"committed, and others went on from ours", func(t *testing.T, store *faultio.Memory) {
-			goOn(t, store, 1, 1, snapshots)
-			recommit(t, store)
-			store.Set(hint, "4")
-		}, open, 4, ErrCommitUnknown, []int64{1, 2, 3, 4}, "x", "other-2"},
-		{"without a hint", func(t *testing.T, store *faultio.Memory) {
-			rollback(t, store)
-			store.Remove(t.Context(), hint)
-		}, put, 1, ErrCommitUnknown, []int64{1, 3}, "x", ""},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store, tbl := openTable(t, "append-partitioned", 2)
-				base := must(Read(t.Context(), tbl, 1))
-				b := firstLive(t, tbl, base)
-				others := sync.OnceFunc(func() { c.others(t, store) })
-				o := options("me")
-				if c.when == nil {
-					o.BeforePublish = func(int64) { others() }
-				} else {
-					tbl.IO = faultio.New(store, faultio.Call(c.n, c.when, func(faultio.Op) faultio.Fault { others(); return faultio.None }))
-				}
-				_, err := Commit(t.Context(), tbl, base, []CommitMessage{message(b, b.Files, "x")}, o)
-				if !errors.Is(err, c.want) || err != nil && c.want == nil {
-					t.Errorf("got %v", err)
-				}
-				tbl = load(t, store)
-				if ids := must(IDs(t.Context(), tbl)); !slices.Equal(ids, c.ids) {
-					t.Errorf("snapshots %v, want %v", ids, c.ids)
-				}
-				live := liveNames(t, tbl, latest(t, tbl))
-				if c.has != "" && !slices.Contains(live, c.has) || slices.Contains(live, c.not) {
-					t.Errorf("live %v", live)
-				}
-			})
-		})
 	}
 }
 
