@@ -96,7 +96,7 @@ func newAppendRewriter(ctx context.Context, t *table.Table, plan *Plan, o Option
 				continue
 			}
 			if id > t.Schema.ID {
-				return nil, fmt.Errorf("data file %s has the schema %d, but the table was opened with %d, run again: %w", e.File.FileName, id, t.Schema.ID, snapshot.ErrConflict)
+				return nil, newerSchema(ctx, t, "data file "+e.File.FileName, id)
 			}
 			if r.schemas[id], err = t.SchemaByID(ctx, id); err != nil {
 				return nil, fmt.Errorf("data file %s: %w", e.File.FileName, err)
@@ -380,7 +380,8 @@ func (r *appendRewriter) writeIndex(ctx context.Context, task Task, o datafile.O
 		return err
 	}
 	if _, err := w.Write(data); err != nil {
-		return fmt.Errorf("write %s: %w", p, errors.Join(err, w.Close()))
+		_ = w.Close() // which failed to write what it had, and will be removed
+		return fmt.Errorf("write %s: %w", p, err)
 	}
 	if err := w.Close(); err != nil {
 		return fmt.Errorf("write %s: %w", p, err)

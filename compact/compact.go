@@ -191,7 +191,7 @@ func prepare(ctx context.Context, t *table.Table, o Options) (*snapshot.Snapshot
 
 func planFrom(ctx context.Context, t *table.Table, base *snapshot.Snapshot, o Options) (*Plan, error) {
 	if base.SchemaID > t.Schema.ID {
-		return nil, fmt.Errorf("snapshot %d has the schema %d, but the table was opened with %d, run again: %w", base.ID, base.SchemaID, t.Schema.ID, snapshot.ErrConflict)
+		return nil, newerSchema(ctx, t, fmt.Sprintf("snapshot %d", base.ID), base.SchemaID)
 	}
 	if err := snapshot.CheckIndexes(ctx, t, base); err != nil {
 		return nil, err
@@ -201,6 +201,15 @@ func planFrom(ctx context.Context, t *table.Table, base *snapshot.Snapshot, o Op
 		return nil, err
 	}
 	return NewPlan(t.Options, base, buckets, o.Strategy)
+}
+
+// newerSchema is the error when something refers to a newer schema than the table
+// was opened with: others altered it since, unless there is no such schema.
+func newerSchema(ctx context.Context, t *table.Table, what string, id int64) error {
+	if _, err := t.SchemaByID(ctx, id); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return fmt.Errorf("%s has the schema %d, but the table was opened with %d, run again: %w", what, id, t.Schema.ID, snapshot.ErrConflict)
 }
 
 // commitUser is fresh for every run: commits of one user with one identifier

@@ -166,6 +166,16 @@ func TestNewerSchemaThanLoaded(t *testing.T) {
 	t.Run("opened again", func(t *testing.T) {
 		compactBuilt(t, b, nil)
 	})
+
+	t.Run("of a file, and missing", func(t *testing.T) {
+		b.Append(tabletest.Data{Rows: [][]any{{integer(1), integer(2), integer(3)}}})
+		if err := os.Remove(tbl.SchemaDir() + "/schema-1"); err != nil {
+			t.Fatal(err)
+		}
+		if err := refused(t, b.Load(nil), "snapshot 7: schema 1, which a file was written with, is missing"); errors.Is(err, snapshot.ErrConflict) {
+			t.Errorf("%v is a conflict", err)
+		}
+	})
 }
 
 // TestFilesThatCannotBeEvolved has files that no reader can show under the latest

@@ -236,7 +236,7 @@ func ReadManifestList(ctx context.Context, t *table.Table, name string) ([]Manif
 	var rows []ManifestFile
 	err := readAvro(ctx, t, name, manifestListSchema(true), func(m *ManifestFile) error {
 		if m.Version != manifestListVersion {
-			return fmt.Errorf("manifest list row has the version %d, want %d", m.Version, manifestListVersion)
+			return fmt.Errorf("manifest list row has the version %d, expected %d: %w", m.Version, manifestListVersion, table.ErrUnsupported)
 		}
 		rows = append(rows, *m)
 		return nil

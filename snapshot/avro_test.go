@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/twmb/avro/ocf"
+
+	"tablectl/table"
 )
 
 // generic decodes an Avro file with nothing but its own header.
@@ -220,12 +222,13 @@ func TestRefusedVersions(t *testing.T) {
 	store, tbl := openTable(t, "append-partitioned", 2)
 	list := mustEncode(t, []ManifestFile{{Version: 1, FileName: "a", PartitionStats: emptyStats()}})
 	store.Set(location+"/manifest/l", string(list))
-	if _, err := ReadManifestList(t.Context(), tbl, "l"); err == nil || !strings.Contains(err.Error(), "version 1") {
+	if _, err := ReadManifestList(t.Context(), tbl, "l"); !errors.Is(err, table.ErrUnsupported) || !strings.Contains(err.Error(), "version 1") {
 		t.Errorf("got %v", err)
 	}
 	good := ManifestEntry{Version: 2, Partition: stringRow("a"), File: newFile("a", 1)}
 	for text, change := range map[string]func(*ManifestEntry){
 		"version 3": func(e *ManifestEntry) { e.Version = 3 },
+		"bucket -3": func(e *ManifestEntry) { e.Bucket = -3 },
 		"kind 2":    func(e *ManifestEntry) { e.Kind = 2 },
 		"-1 rows":   func(e *ManifestEntry) { e.File.RowCount = -1 },
 		"-1 bytes":  func(e *ManifestEntry) { e.File.FileSize = -1 },
@@ -237,7 +240,8 @@ func TestRefusedVersions(t *testing.T) {
 			t.Fatal(err)
 		}
 		store.Set(location+"/manifest/m", string(data))
-		if err := ReadManifest(t.Context(), tbl, "m", func(*ManifestEntry) error { return nil }); err == nil || !strings.Contains(err.Error(), text) {
+		err = ReadManifest(t.Context(), tbl, "m", func(*ManifestEntry) error { return nil })
+		if err == nil || !strings.Contains(err.Error(), text) || errors.Is(err, table.ErrUnsupported) != (text == "version 3") {
 			t.Errorf("%s: got %v", text, err)
 		}
 	}

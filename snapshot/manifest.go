@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"tablectl/internal/binrow"
+	"tablectl/table"
 )
 
 // Kind says whether a manifest entry adds or deletes a data file.
@@ -22,6 +23,10 @@ const (
 	manifestListVersion = 2
 	manifestVersion     = 2
 )
+
+// postponeBucket is the lowest bucket number: that of files whose bucket is not
+// decided yet (reference: BucketMode).
+const postponeBucket = -2
 
 // SimpleStats are the bounds and null counts of some columns (reference:
 // SimpleStats). Min and Max are binary rows; NullCounts has a nil for a count that
@@ -116,9 +121,11 @@ func (e *ManifestEntry) Identity() FileIdentity {
 func (e *ManifestEntry) check() error {
 	switch {
 	case e.Version != manifestVersion:
-		return fmt.Errorf("manifest entry has the version %d, want %d", e.Version, manifestVersion)
+		return fmt.Errorf("manifest entry has the version %d, expected %d: %w", e.Version, manifestVersion, table.ErrUnsupported)
 	case e.Kind != Add && e.Kind != Delete:
 		return fmt.Errorf("manifest entry has the kind %d", e.Kind)
+	case e.Bucket < postponeBucket:
+		return fmt.Errorf("data file %q is in the bucket %d", e.File.FileName, e.Bucket)
 	case e.File.RowCount < 0 || e.File.FileSize < 0:
 		return fmt.Errorf("data file %q has %d rows and %d bytes", e.File.FileName, e.File.RowCount, e.File.FileSize)
 	}

@@ -17,6 +17,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"tablectl/table"
 )
 
 // CommitKind says what a snapshot did to the table.
@@ -100,7 +102,7 @@ func ParseSnapshot(data []byte) (*Snapshot, error) {
 		}
 	}
 	if s.Version > snapshotVersion {
-		return nil, fmt.Errorf("parse snapshot: version %d is newer than %d", s.Version, snapshotVersion)
+		return nil, fmt.Errorf("parse snapshot: version %d is newer than %d: %w", s.Version, snapshotVersion, table.ErrUnsupported)
 	}
 	switch s.CommitKind {
 	case Append, Compact, Overwrite, Analyze:
