@@ -208,10 +208,14 @@ func (c *config) list(cmd *cobra.Command, key string) ([]string, error) {
 			return values.GetSlice(), nil
 		}
 	}
+	name := envPrefix + "_" + strings.ToUpper(strings.ReplaceAll(key, "-", "_"))
+	if v, ok := os.LookupEnv(name); ok && v == "" && slices.Contains(lists, key) {
+		return nil, usageError(fmt.Errorf("%s is empty: expected a filter; unset it to select everything", name))
+	}
 	switch v := c.v.Get(key).(type) {
 	case []string:
 		return v, nil
-	case string: // a variable; an empty one is none
+	case string: // a variable
 		if v != "" {
 			return []string{v}, nil
 		}

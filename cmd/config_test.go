@@ -98,7 +98,9 @@ func TestConfigLists(t *testing.T) {
 		{"a flag before the variable", "where: [p = 1, p = 2]", "q = 3", []string{"--where", "r = 4"}, []string{"r = 4"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Setenv("TABLECTL_WHERE", c.variable)
+			if c.variable != "" {
+				t.Setenv("TABLECTL_WHERE", c.variable)
+			}
 			config, compact, err := configOf(t, map[string]string{"tablectl.yaml": c.file}, c.flags...)
 			if err != nil {
 				t.Fatal(err)

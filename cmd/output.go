@@ -44,6 +44,7 @@ var hints = map[string]string{
 	outcomeConflict.kind:    "other writers changed the table meanwhile; run again",
 	outcomeUnknown.kind:     "look at the latest snapshot before running again; no data file was deleted",
 	outcomeUnsupported.kind: "tablectl leaves tables alone that it does not fully understand",
+	outcomeStorage.kind:     "see that the store has space, can be reached and lets you write; then run again",
 	outcomeNotFound.kind:    "a table is a folder that holds schema/schema-0; db.table is looked for in --warehouse",
 }
 

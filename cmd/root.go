@@ -159,6 +159,9 @@ snapshot, which every Paimon reader sees.`,
 	addGlobalFlags(root.PersistentFlags())
 	root.AddCommand(a.compactCommand(), a.filesCommand(), a.snapshotsCommand(), a.versionCommand(), exitCodesTopic())
 	root.SetHelpCommand(helpCommand(root))
+	// Before the command is looked for, so that these are known to take no value.
+	root.InitDefaultHelpFlag()
+	root.InitDefaultVersionFlag()
 	return root
 }
 

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -27,6 +29,9 @@ func ParseFilterJSON(s *Schema, text string) (Filter, error) {
 	dec := json.NewDecoder(strings.NewReader(text))
 	var dict filterDict
 	if err := dec.Decode(&dict); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = errors.New("it is empty")
+		}
 		var mismatch *json.UnmarshalTypeError
 		if errors.As(err, &mismatch) {
 			err = fmt.Errorf("expected an object with method and field or children, found a JSON %s at byte %d", mismatch.Value, mismatch.Offset)
@@ -77,6 +82,9 @@ func (b filterBuilder) fromDict(d filterDict, depth int) (predicate, error) {
 		if len(d.Children) == 0 {
 			return nil, fmt.Errorf("method %q needs children", d.Method)
 		}
+		if len(d.Literals) > 0 {
+			return nil, fmt.Errorf("method %q has no literals", d.Method)
+		}
 		children := make([]predicate, len(d.Children))
 		for i, c := range d.Children {
 			var err error
@@ -91,7 +99,10 @@ func (b filterBuilder) fromDict(d filterDict, depth int) (predicate, error) {
 	}
 	m, ok := dictMethods[d.Method]
 	if !ok {
-		return nil, fmt.Errorf("unknown method %q", d.Method)
+		return nil, fmt.Errorf("unknown method %q: expected and, or, %s", d.Method, strings.Join(slices.Sorted(maps.Keys(dictMethods)), ", "))
+	}
+	if len(d.Children) > 0 {
+		return nil, fmt.Errorf("method %q has no children", d.Method)
 	}
 	if d.Field == nil {
 		return nil, fmt.Errorf("method %q needs a field", d.Method)

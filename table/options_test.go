@@ -60,6 +60,8 @@ func TestOptionValues(t *testing.T) {
 		{"file.format", "ORC", func(o Options) any { return o.FileFormat }, "orc"},
 		{"file.compression", "LZ4", func(o Options) any { return o.Compression }, "lz4"},
 		{"file.compression.zstd-level", "-3", func(o Options) any { return o.ZstdLevel }, -3},
+		{"parquet.compression", "GZIP", func(o Options) any { return o.Compression }, "gzip"},
+		{"parquet.block.size", "1048576", func(o Options) any { return o.BlockSize }, int64(1 << 20)},
 		{"file.block-size", "64 mb", func(o Options) any { return o.BlockSize }, int64(64 << 20)},
 		{"parquet.page.size", "64 kb", func(o Options) any { return o.PageSize }, int64(64 << 10)},
 		{"parquet.enable.dictionary", " False ", func(o Options) any { return o.Dictionary }, false},

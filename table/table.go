@@ -96,15 +96,15 @@ func splitLocation(location string) (dir, branch string, err error) {
 	if trimmed := strings.TrimRight(location, "/"); trimmed != "" {
 		location = trimmed
 	}
-	dir, branch, _ = strings.Cut(location, "$branch_")
+	dir, branch, named := strings.Cut(location, "$branch_")
 	if strings.Contains(filepath.Base(dir), "$") {
 		return "", "", fmt.Errorf("location %s names a system table; only tables and branches can be opened: %w", location, ErrInvalid)
 	}
+	if named && !safeSegment(branch) {
+		return "", "", fmt.Errorf("location %s: the branch name is not a file name: %w", location, ErrInvalid)
+	}
 	if branch == "main" {
 		branch = ""
-	}
-	if branch != "" && !safeSegment(branch) {
-		return "", "", fmt.Errorf("location %s: the branch name is not a file name: %w", location, ErrInvalid)
 	}
 	dir, err = filepath.Abs(dir)
 	return filepath.ToSlash(dir), branch, err

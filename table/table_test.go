@@ -71,6 +71,7 @@ func TestLoad(t *testing.T) {
 		{"system table", map[string]string{"schema/schema-0": "0"}, "$snapshots", nil, 0, ErrInvalid, "names a system table"},
 		{"system table of a branch", map[string]string{"schema/schema-0": "0"}, "$files$branch_b1", nil, 0, ErrInvalid, "names a system table"},
 		{"branch that leaves the table", map[string]string{"schema/schema-0": "0"}, "$branch_../../schema", nil, 0, ErrInvalid, "the branch name is not a file name"},
+		{"branch without a name", map[string]string{"schema/schema-0": "0"}, "$branch_", nil, 0, ErrInvalid, "the branch name is not a file name"},
 		{"branch named ..", map[string]string{"schema/schema-0": "0"}, "$branch_..", nil, 0, ErrInvalid, "the branch name is not a file name"},
 		{"branch with a backslash", map[string]string{"schema/schema-0": "0"}, `$branch_a\b`, nil, 0, ErrInvalid, "the branch name is not a file name"},
 	} {

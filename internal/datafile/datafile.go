@@ -126,7 +126,7 @@ func Concat(ctx context.Context, inputs []Input, spec Spec) ([]Output, error) {
 		err = w.finish()
 	}
 	if err != nil {
-		err = errors.Join(err, w.abandon())
+		w.abandon()
 	}
 	return w.outputs, err
 }

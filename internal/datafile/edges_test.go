@@ -286,7 +286,9 @@ var errDisk = errors.New("no space")
 
 func (w *failingWriter) Write(p []byte) (int, error) {
 	if len(p) > w.left {
-		return w.left, errDisk
+		n := w.left
+		w.left = 0
+		return n, errDisk
 	}
 	w.left -= len(p)
 	return len(p), nil
@@ -322,7 +324,7 @@ func TestOutputFails(t *testing.T) {
 			return "out", &failingWriter{limit, &closed}, nil
 		}
 		outputs, err := datafile.Concat(t.Context(), []datafile.Input{in}, spec)
-		if !errors.Is(err, errDisk) || strings.Contains(err.Error(), in.Name) {
+		if !errors.Is(err, errDisk) || strings.Contains(err.Error(), in.Name) || strings.Count(err.Error(), errDisk.Error()) != 1 {
 			t.Fatalf("no space after %d bytes: error %v", limit, err)
 		}
 		if closed != 1 || len(outputs) != 1 || outputs[0].Name != "out" {

@@ -2,7 +2,6 @@ package datafile
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -277,7 +276,10 @@ func (w *writer) finish() error {
 	err := w.file.Close()
 	out := w.out
 	w.file, w.out = nil, nil
-	if err := errors.Join(err, out.w.Close()); err != nil {
+	if closeErr := out.w.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
 		return fmt.Errorf("%w: %w", errOutput, err)
 	}
 	o := &w.outputs[len(w.outputs)-1]
@@ -295,15 +297,10 @@ func (w *writer) finish() error {
 	return nil
 }
 
-// abandon closes the open file without completing it.
-func (w *writer) abandon() error {
-	if w.out == nil {
-		return nil
+// abandon closes the open file without completing it; it will be removed.
+func (w *writer) abandon() {
+	if w.out != nil {
+		_ = w.out.w.Close()
 	}
-	err := w.out.w.Close()
 	w.file, w.out = nil, nil
-	if err != nil {
-		return fmt.Errorf("%w: %w", errOutput, err)
-	}
-	return nil
 }
