@@ -34,8 +34,7 @@ type CommitMessage struct {
 	CompactAfter  []DataFile
 }
 
-// CommitOptions are the circumstances of a commit. The zero value of a member
-// but User has a use.
+// CommitOptions are the circumstances of a commit. User, Now and NewUUID are needed.
 type CommitOptions struct {
 	User           string // written to the snapshot; must not repeat from run to run
 	WriterVersion  string
@@ -76,6 +75,9 @@ func Commit(ctx context.Context, t *table.Table, base *Snapshot, messages []Comm
 		c.options.PublishTimeout = defaultPublishTimeout
 	}
 	result, err := c.run(ctx)
+	if err != nil && !errors.Is(err, ErrCommitUnknown) && c.doubtful > 0 && !c.noneBuilt(ctx) {
+		err = fmt.Errorf("%w; others may have built on our snapshot %d before it was replaced: %w", err, c.doubtful, ErrCommitUnknown)
+	}
 	if err != nil && !errors.Is(err, ErrCommitUnknown) {
 		err = errors.Join(err, removeFiles(ctx, t, c.files.created))
 	}
@@ -117,6 +119,9 @@ type committer struct {
 	files   *fileWriter
 
 	leftovers []error // files of lost attempts that could not be removed
+	// doubtful is the id of a lost attempt whose snapshot others may have seen.
+	doubtful int64
+	kept     []string // its files, until another attempt succeeds
 
 	// delta is written once, since it does not depend on the latest snapshot.
 	deltaList     string
@@ -128,6 +133,9 @@ func (c *committer) run(ctx context.Context) (*Committed, error) {
 	for attempt := 1; ; attempt++ {
 		s, err := c.attempt(ctx, attempt)
 		if err == nil {
+			if err := removeFiles(ctx, c.table, c.kept); err != nil {
+				c.leftovers = append(c.leftovers, err)
+			}
 			done := &Committed{Snapshot: s, Attempts: attempt, Warnings: c.writeHint(ctx, s.ID)}
 			for _, l := range c.leftovers {
 				done.Warnings = append(done.Warnings, l.Error())
@@ -138,9 +146,13 @@ func (c *committer) run(ctx context.Context) (*Committed, error) {
 		if !errors.As(err, &lost) {
 			return nil, err
 		}
-		c.files.created = c.files.created[:len(c.files.created)-len(lost.files)]
-		if err := removeFiles(ctx, c.table, lost.files); err != nil {
-			c.leftovers = append(c.leftovers, err)
+		if lost.id == c.doubtful {
+			c.kept = append(c.kept, lost.files...)
+		} else {
+			c.files.created = c.files.created[:len(c.files.created)-len(lost.files)]
+			if err := removeFiles(ctx, c.table, lost.files); err != nil {
+				c.leftovers = append(c.leftovers, err)
+			}
 		}
 		o := c.table.Options
 		timedOut := o.CommitTimeoutMillis > 0 && c.options.Now().Sub(started).Milliseconds() > o.CommitTimeoutMillis
@@ -213,7 +225,7 @@ func (c *committer) attempt(ctx context.Context, number int) (*Snapshot, error) 
 	if c.options.BeforePublish != nil {
 		c.options.BeforePublish(s.ID)
 	}
-	won, err := c.publish(ctx, latest, data)
+	won, err := c.publish(ctx, latest, s, data)
 	if err != nil {
 		return nil, err
 	}

@@ -27,12 +27,12 @@ func (c *committer) confirm(ctx context.Context, latest *Snapshot, data []byte) 
 		case <-ctx.Done():
 		case <-time.After(pause):
 		}
-		inTable := false
+		inTable, doubt := false, false
 		err := c.persist(ctx, func(ctx context.Context) (err error) {
-			inTable, err = c.look(ctx, latest, data)
+			inTable, err = c.look(ctx, latest, data, &doubt)
 			return err
 		})
-		if errors.Is(err, errUnseen) && pause > 0 {
+		if errors.Is(err, errUnseen) && pause > 0 && !doubt {
 			return true, nil // the first look saw it
 		}
 		if err != nil {
@@ -73,13 +73,15 @@ type verdictError struct{ text string }
 
 func (e *verdictError) Error() string { return e.text }
 
-// look decides about our snapshot.
-func (c *committer) look(ctx context.Context, latest *Snapshot, data []byte) (bool, error) {
+// look decides about our snapshot. It sets doubt as soon as it sees that latest, which
+// it follows, is not in place.
+func (c *committer) look(ctx context.Context, latest *Snapshot, data []byte, doubt *bool) (bool, error) {
 	found, readErr := fileio.ReadFile(ctx, c.table.IO, c.table.SnapshotPath(latest.ID+1), maxSnapshotFile)
 	if readErr == nil && !bytes.Equal(found, data) {
 		return false, &verdictError{"then replaced by another writer"}
 	}
 	f, err := c.fate(ctx, latest)
+	*doubt = *doubt || err == nil && f != inPlace
 	switch {
 	case err != nil:
 		return false, err
@@ -90,7 +92,7 @@ func (c *committer) look(ctx context.Context, latest *Snapshot, data []byte) (bo
 	case errors.Is(readErr, fs.ErrNotExist): // it cannot expire before the one that it follows
 		return false, &verdictError{"others removed it"}
 	}
-	return true, nil
+	return readErr == nil, readErr
 }
 
 // followed decides whether our snapshot is part of the table when latest, which it
@@ -105,8 +107,11 @@ func (c *committer) followed(ctx context.Context, latest *Snapshot, data []byte)
 	if err != nil {
 		return false, err
 	}
-	to, hinted := readHint(ctx, c.table)
-	rolledBack := hinted && to < latest.ID
+	to, err := readHint(ctx, c.table)
+	if err != nil {
+		return false, err
+	}
+	rolledBack := to > 0 && to < latest.ID
 	switch {
 	case len(ids) == 0:
 		return false, &verdictError{"no snapshot is left"}
@@ -164,20 +169,19 @@ func (c *committer) alive(ctx context.Context, s *Snapshot) (outputs, inputs boo
 }
 
 // takeBack removes our snapshot, which would undo a rollback by others, unless
-// newer ones follow it already. It always returns a verdict.
+// newer ones follow it already. It always returns an error, in the end a verdict.
 func (c *committer) takeBack(ctx context.Context, latest *Snapshot, data []byte) error {
 	id := latest.ID + 1
 	text := fmt.Sprintf("others rolled back snapshot %d, which it follows", latest.ID)
 	ids, err := IDs(ctx, c.table)
-	switch {
-	case err != nil:
-	case len(ids) > 0 && ids[len(ids)-1] > id:
-		text += ", and newer snapshots are there"
-	default:
-		err = c.removeOurs(ctx, id, data)
-	}
 	if err != nil {
-		text += ", and it could not be removed: " + err.Error()
+		return fmt.Errorf("%s, and it could not be removed: %w", text, err)
+	}
+	if len(ids) > 0 && ids[len(ids)-1] > id {
+		return &verdictError{text + ", and newer snapshots are there"}
+	}
+	if err := c.removeOurs(ctx, id, data); err != nil {
+		return fmt.Errorf("%s, and it could not be removed: %w", text, err)
 	}
 	return &verdictError{text}
 }

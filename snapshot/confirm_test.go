@@ -180,13 +180,68 @@ func TestConfirm(t *testing.T) {
 			p := newPublishing(t)
 			return faultio.Chain(first(2, open, func() {
 				goOn(t, store, 1, 1, snapshots)
-				for path, content := range p.other {
-					if path != hint {
-						store.Set(path, content)
+				replace(store, p.other)
+			}), faultio.Nth(1, put, faultio.LostReply))
+		}, ErrCommitUnknown, []int64{1, 2, 3, 4}, "x", ""},
+		{"others went on from ours and replaced our outputs, and ours was replaced before a lost reply was looked into", func(t *testing.T, store *faultio.Memory) faultio.Hook {
+			p := newPublishing(t)
+			return faultio.Chain(first(2, open, func() {
+				tbl := load(t, store)
+				b := firstLive(t, tbl, latest(t, tbl))
+				commitAll(t, tbl, message(b, b.Files, "y"))
+				replace(store, p.other)
+			}), faultio.Nth(1, put, faultio.LostReply))
+		}, ErrCommitUnknown, []int64{1, 2, 3, 4}, "y", ""},
+		{"others go on from ours after it was replaced and its reply lost", func(t *testing.T, store *faultio.Memory) faultio.Hook {
+			p := newPublishing(t)
+			var later map[string]string
+			return faultio.Chain(first(2, open, func() {
+				others := faultio.NewMemory(store.Files())
+				goOn(t, others, 1, 1, snapshots)
+				later = others.Files()
+				replace(store, p.other)
+			}), faultio.Nth(1, put, faultio.LostReply), first(1, faultio.On(faultio.Put, "/snapshot/snapshot-4"), func() { replace(store, later); replace(store, p.other) }))
+		}, ErrCommitUnknown, []int64{1, 2, 3, 4}, "x", ""},
+		{"replaced, and the last look fails once", func(t *testing.T, store *faultio.Memory) faultio.Hook {
+			p := newPublishing(t)
+			return failing(4, open, func() { replace(store, p.other) }, once(open))
+		}, ErrCommitUnknown, []int64{1, 2, 3}, "", "x"},
+		{"rolled back to a tag, and the hint cannot be read once", func(t *testing.T, store *faultio.Memory) faultio.Hook {
+			return failing(4, open, func() {
+				store.Set(hint, "1")
+				store.Remove(t.Context(), location+second)
+				store.Remove(t.Context(), location+"/snapshot/snapshot-1")
+			}, once(faultio.On(faultio.Open, "/LATEST")))
+		}, ErrCommitUnknown, []int64{3}, "", ""},
+		{"rolled back at the last look, and nothing can be listed", func(t *testing.T, store *faultio.Memory) faultio.Hook {
+			return failing(4, open, func() { store.Set(hint, "1"); store.Remove(t.Context(), location+second) }, list)
+		}, ErrCommitUnknown, []int64{1, 3}, "", ""},
+		{"rolled back and committed, and listing fails once", func(t *testing.T, store *faultio.Memory) faultio.Hook {
+			return failing(1, put, func() { rollBack(t, store, 1); goOn(t, store, 1, 1, snapshots) }, once(list))
+		}, ErrCommitUnknown, []int64{1, 2}, "other-2", "x"},
+		{"rolled back with its manifests before a lost reply was looked into", func(t *testing.T, store *faultio.Memory) faultio.Hook {
+			before := store.Files()
+			return faultio.Chain(first(2, open, func() {
+				rollBack(t, store, 2)
+				for path := range store.Files() {
+					if _, ok := before[path]; !ok {
+						store.Remove(t.Context(), path)
 					}
 				}
 			}), faultio.Nth(1, put, faultio.LostReply))
-		}, ErrCommitUnknown, []int64{1, 2, 3, 4}, "x", ""},
+		}, ErrCommitUnknown, []int64{1, 2}, "", "x"},
+		{"passed, and the put takes all the time", func(t *testing.T, store *faultio.Memory) faultio.Hook {
+			return faultio.Chain(first(1, put, func() { goOn(t, store, 3, 5, snapshots) }), faultio.Nth(1, put, faultio.LateHang))
+		}, nil, []int64{5, 6}, "x", ""},
+		{"others won with a lost reply of ours, and went on from theirs, with our inputs", func(t *testing.T, store *faultio.Memory) faultio.Hook {
+			return faultio.Chain(first(1, put, func() { goOn(t, store, 1, 1, snapshots) }), faultio.Nth(1, put, faultio.Fail),
+				first(1, faultio.On(faultio.Put, "/snapshot/snapshot-4"), func() {
+					goOn(t, store, 1, 1, snapshots)
+					tbl := load(t, store)
+					b := firstLive(t, tbl, latest(t, tbl))
+					commitAll(t, tbl, message(b, b.Files, "y"))
+				}))
+		}, ErrConflict, []int64{1, 2, 3, 4, 5}, "y", "x"},
 		{"others won, and went on with what cannot be read, before a failed put was looked into", func(t *testing.T, store *faultio.Memory) faultio.Hook {
 			return faultio.Chain(first(2, open, func() { goOn(t, store, 2, 1, snapshots) }), faultio.Nth(1, put, faultio.Fail),
 				faultio.From(1, faultio.On(faultio.Open, "/snapshot/snapshot-4"), faultio.Fail))
@@ -200,10 +255,25 @@ func TestConfirm(t *testing.T) {
 				store, tbl := openTable(t, "append-partitioned", 2)
 				base := latest(t, tbl)
 				b := firstLive(t, tbl, base)
-				tbl.IO = faultio.New(store, c.hook(t, store))
+				var mu sync.Mutex                                        // manifests are read at the same time
+				removed, published, files := 0, false, map[string]bool{} // of the first attempt
+				tbl.IO = faultio.New(store, faultio.Chain(c.hook(t, store), func(op faultio.Op) faultio.Fault {
+					mu.Lock()
+					defer mu.Unlock()
+					switch published = published || put(op); {
+					case op.Kind == faultio.Create && !published:
+						files[op.Path] = true
+					case op.Kind == faultio.Remove && files[op.Path]:
+						removed++
+					}
+					return faultio.None
+				}))
 				_, err := Commit(t.Context(), tbl, base, []CommitMessage{message(b, b.Files, "x")}, options("me"))
-				if !errors.Is(err, c.want) || err != nil && c.want == nil {
+				if !errors.Is(err, c.want) || err != nil && c.want == nil || errors.Is(err, ErrCommitUnknown) != errors.Is(c.want, ErrCommitUnknown) {
 					t.Errorf("got %v", err)
+				}
+				if removed > 0 && errors.Is(err, ErrCommitUnknown) {
+					t.Errorf("%d files were removed", removed)
 				}
 				tbl = load(t, store)
 				ids := must(IDs(t.Context(), tbl))
@@ -238,6 +308,24 @@ func then(n int, match faultio.Match, others func(), next faultio.Match, more fu
 		}
 		return faultio.None
 	})
+}
+
+// replace sets files but the hint, as a careless writer does.
+func replace(store *faultio.Memory, files map[string]string) {
+	for path, content := range files {
+		if path != hint {
+			store.Set(path, content)
+		}
+	}
+}
+
+func once(match faultio.Match) faultio.Match {
+	done := false
+	return func(op faultio.Op) bool {
+		is := !done && match(op)
+		done = done || is
+		return is
+	}
 }
 
 // failing lets operations of a kind fail after what first lets others do.

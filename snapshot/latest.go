@@ -73,7 +73,7 @@ func Read(ctx context.Context, t *table.Table, id int64) (*Snapshot, error) {
 // the listing: it counts when the snapshot it names exists and the next one
 // does not.
 func latestID(ctx context.Context, t *table.Table) (int64, error) {
-	if id, ok := readHint(ctx, t); ok {
+	if id, err := readHint(ctx, t); err == nil && id > 0 {
 		exists, err := fileio.Exists(ctx, t.IO, t.SnapshotPath(id))
 		if err == nil && exists {
 			if next, err := fileio.Exists(ctx, t.IO, t.SnapshotPath(id+1)); err == nil && !next {
@@ -88,13 +88,20 @@ func latestID(ctx context.Context, t *table.Table) (int64, error) {
 	return ids[len(ids)-1], nil
 }
 
-func readHint(ctx context.Context, t *table.Table) (int64, bool) {
+// readHint returns the id that the hint names; 0 is none.
+func readHint(ctx context.Context, t *table.Table) (int64, error) {
 	data, err := fileio.ReadFile(ctx, t.IO, path.Join(t.SnapshotDir(), latestHint), maxHintFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
 	if err != nil {
-		return 0, false
+		return 0, err
 	}
 	id, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
-	return id, err == nil && id > 0
+	if err != nil {
+		return 0, nil //nolint:nilerr // a damaged hint is none
+	}
+	return max(id, 0), nil
 }
 
 // IDs lists the ids of all snapshots of the branch, in order.

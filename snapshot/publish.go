@@ -34,15 +34,16 @@ const (
 // An id is also free when others have used it and expired it since, or have rolled
 // the table back. Snapshots expire in order and never the latest, so as long as
 // latest itself is in place, neither has happened.
-func (c *committer) publish(ctx context.Context, latest *Snapshot, data []byte) (bool, error) {
+func (c *committer) publish(ctx context.Context, latest, ours *Snapshot, data []byte) (bool, error) {
+	whole := ctx
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.options.PublishTimeout)
 	defer cancel()
-	id := latest.ID + 1
+	id := ours.ID
 	p := c.table.SnapshotPath(id)
 	unclear := false // whether a put that failed may have written the file
 	for first := true; ; first = false {
 		err := errPassed
-		if !c.passed(ctx, latest) {
+		if !c.passed(ctx, latest) && (first || c.listed(ctx, ours)) {
 			err = c.table.IO.Put(ctx, p, data, fileio.IfAbsent)
 		} else if first {
 			return false, nil
@@ -50,7 +51,7 @@ func (c *committer) publish(ctx context.Context, latest *Snapshot, data []byte) 
 		if errors.Is(err, fileio.ErrNotWritten) && first {
 			return false, fmt.Errorf("publish snapshot %d: %w", id, err)
 		}
-		unclear = unclear || err != nil && !errors.Is(err, errPassed) && !errors.Is(err, fileio.ErrNotWritten)
+		unclear = unclear || err != nil && !errors.Is(err, errPassed) && !errors.Is(err, fileio.ErrNotWritten) && !errors.Is(err, fs.ErrExist)
 		found, readErr := fileio.ReadFile(ctx, c.table.IO, p, maxSnapshotFile)
 		switch {
 		case readErr == nil && bytes.Equal(found, data):
@@ -58,7 +59,10 @@ func (c *committer) publish(ctx context.Context, latest *Snapshot, data []byte) 
 		case readErr == nil && err == nil:
 			return false, replaced(id)
 		case readErr == nil && complete(found):
-			return false, c.replacedUnseen(ctx, latest, unclear)
+			if unclear {
+				c.doubtful = id
+			}
+			return false, nil
 		case err == nil: // written; that it cannot be read now does not take it back
 			return c.confirm(ctx, latest, data)
 		}
@@ -67,6 +71,9 @@ func (c *committer) publish(ctx context.Context, latest *Snapshot, data []byte) 
 		}
 		select {
 		case <-ctx.Done():
+			if c.isOurs(whole, id, data) {
+				return c.confirm(whole, latest, data)
+			}
 			return false, fmt.Errorf("publish snapshot %d: %w: %w", id, errors.Join(err, readErr), ErrCommitUnknown)
 		case <-time.After(publishPause):
 		}
@@ -82,6 +89,25 @@ func (c *committer) passed(ctx context.Context, latest *Snapshot) bool {
 	next, err := fileio.Exists(ctx, c.table.IO, c.table.SnapshotPath(latest.ID+2))
 	f, fateErr := c.fate(ctx, latest)
 	return err == nil && next || fateErr == nil && f != inPlace
+}
+
+// listed reports whether the base list of our snapshot is there. Others who roll
+// back a snapshot of ours may remove what it refers to.
+func (c *committer) listed(ctx context.Context, ours *Snapshot) bool {
+	p, err := c.table.ManifestPath(ours.BaseManifestList)
+	if err != nil {
+		return false
+	}
+	there, err := fileio.Exists(ctx, c.table.IO, p)
+	return err != nil || there
+}
+
+// isOurs looks a last time at what a put that took too long has written.
+func (c *committer) isOurs(ctx context.Context, id int64, data []byte) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.options.PublishTimeout/4)
+	defer cancel()
+	found, err := fileio.ReadFile(ctx, c.table.IO, c.table.SnapshotPath(id), maxSnapshotFile)
+	return err == nil && bytes.Equal(found, data)
 }
 
 // fate is what others have done to a snapshot since it was read.
@@ -114,27 +140,18 @@ func replaced(id int64) error {
 	return fmt.Errorf("snapshot %d was published and then replaced by another writer: %w", id, ErrCommitUnknown)
 }
 
-// replacedUnseen makes sure that no one has built on a snapshot of ours, if an
-// unclear put has written it, before another writer replaced it.
-func (c *committer) replacedUnseen(ctx context.Context, latest *Snapshot, unclear bool) error {
-	if !unclear {
-		return nil
+// noneBuilt reports whether it is certain that no one has built on the snapshot that
+// an unclear put may have written before another writer replaced it: the next one
+// is there, and knows nothing of ours.
+func (c *committer) noneBuilt(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+	next, err := Read(ctx, c.table, c.doubtful+1)
+	if err != nil {
+		return false
 	}
-	built := false
-	err := c.persist(ctx, func(ctx context.Context) error {
-		next, err := Read(ctx, c.table, latest.ID+2)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err == nil {
-			built, _, err = c.alive(ctx, next)
-		}
-		return err
-	})
-	if built || err != nil {
-		return errors.Join(replaced(latest.ID+1), err)
-	}
-	return nil
+	outputs, inputs, err := c.alive(ctx, next)
+	return err == nil && inputs && !outputs
 }
 
 // complete reports whether the bytes are a whole JSON object: another writer may

@@ -92,7 +92,8 @@ func TestPublish(t *testing.T) {
 		{"fails twice, then works", faultio.Chain(faultio.Nth(1, put, faultio.Fail), faultio.Nth(2, put, faultio.Fail)), nil, 1, 2*publishPause + replacePause},
 		{"fails, then exists", faultio.Chain(faultio.Nth(1, put, faultio.Fail), faultio.Nth(2, put, faultio.Exists)), nil, 1, publishPause + replacePause},
 		{"certainly not written", faultio.Nth(1, put, faultio.NoSpace), syscall.ENOSPC, 0, 0},
-		{"cannot be read back", faultio.From(2, open, faultio.Fail), nil, 1, replacePause},
+		{"cannot be read back", faultio.From(2, open, faultio.Fail), ErrCommitUnknown, 0, limit},
+		{"cannot be read back at first", faultio.Chain(faultio.Nth(2, open, faultio.Fail), faultio.Nth(3, open, faultio.Fail)), nil, 1, publishPause + replacePause},
 		{"lost reply, read back later", faultio.Chain(faultio.Nth(1, put, faultio.LostReply), faultio.Nth(2, open, faultio.Fail)), nil, 1, publishPause + replacePause},
 		{"lost reply, read back in part", faultio.Chain(faultio.Nth(1, put, faultio.LostReply), faultio.Nth(1, faultio.On(faultio.Read, third), faultio.Partial)), nil, 1, publishPause + replacePause},
 		{"cancelled with a lost reply", func(op faultio.Op) faultio.Fault {
