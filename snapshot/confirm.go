@@ -78,6 +78,7 @@ func (e *verdictError) Error() string { return e.text }
 func (c *committer) look(ctx context.Context, latest *Snapshot, data []byte, doubt *bool) (bool, error) {
 	found, readErr := fileio.ReadFile(ctx, c.table.IO, c.table.SnapshotPath(latest.ID+1), maxSnapshotFile)
 	if readErr == nil && !bytes.Equal(found, data) {
+		// Only a writer that looks and then renames can do that. Others may have built on ours.
 		return false, &verdictError{"then replaced by another writer"}
 	}
 	f, err := c.fate(ctx, latest)
@@ -120,7 +121,7 @@ func (c *committer) followed(ctx context.Context, latest *Snapshot, data []byte)
 	case ids[0] < latest.ID:
 		return false, &verdictError{fmt.Sprintf("snapshot %d, which it follows, is gone while older ones are there", latest.ID)}
 	}
-	missing := fs.ErrNotExist
+	var missing error // half expired
 	for _, id := range ids {
 		if id <= latest.ID+1 {
 			continue
@@ -132,7 +133,7 @@ func (c *committer) followed(ctx context.Context, latest *Snapshot, data []byte)
 		}
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			missing = err // half expired
+			missing = err
 			continue
 		case err != nil || outputs:
 			return outputs, err
@@ -141,8 +142,8 @@ func (c *committer) followed(ctx context.Context, latest *Snapshot, data []byte)
 		}
 		return false, c.removeOurs(ctx, latest.ID+1, data)
 	}
-	switch last := ids[len(ids)-1]; {
-	case last > latest.ID+1:
+	switch {
+	case missing != nil:
 		return false, missing
 	case rolledBack:
 		return false, &verdictError{fmt.Sprintf("the hint names snapshot %d", to)}

@@ -19,12 +19,8 @@ const second = "/snapshot/snapshot-2"
 // back must not come back.
 func TestRolledBack(t *testing.T) {
 	put, open := faultio.On(faultio.Put, third), faultio.On(faultio.Open, third)
-	rollback := func(t *testing.T, store *faultio.Memory) {
-		store.Set(hint, "1")
-		store.Remove(t.Context(), location+"/snapshot/snapshot-2")
-	}
 	recommit := func(t *testing.T, store *faultio.Memory) {
-		rollback(t, store)
+		rollBackUnseen(t, store)
 		others := faultio.NewMemory(store.Files()) // who do not see ours
 		others.Remove(t.Context(), location+third)
 		goOn(t, others, 1, 1, snapshots)
@@ -41,20 +37,20 @@ func TestRolledBack(t *testing.T) {
 		ids      []int64
 		has, not string // live in the end
 	}{
-		{"rolled back before", rollback, nil, 0, nil, []int64{1, 2}, "x", ""},
-		{"rolled back at the put", rollback, put, 1, ErrCommitUnknown, []int64{1}, "", "x"},
-		{"rolled back at the first look", rollback, open, 3, ErrCommitUnknown, []int64{1}, "", "x"},
-		{"rolled back at the last look", rollback, open, 4, ErrCommitUnknown, []int64{1}, "", "x"},
+		{"rolled back before", rollBackUnseen, nil, 0, nil, []int64{1, 2}, "x", ""},
+		{"rolled back at the put", rollBackUnseen, put, 1, ErrCommitUnknown, []int64{1}, "", "x"},
+		{"rolled back at the first look", rollBackUnseen, open, 2, ErrCommitUnknown, []int64{1}, "", "x"},
+		{"rolled back at the last look", rollBackUnseen, open, 3, ErrCommitUnknown, []int64{1}, "", "x"},
 		{"committed before", recommit, nil, 0, nil, []int64{1, 2, 3}, "other-2", ""},
 		{"committed at the put", recommit, put, 1, ErrCommitUnknown, []int64{1, 2}, "other-2", "x"},
-		{"committed at the last look", recommit, open, 4, ErrCommitUnknown, []int64{1, 2}, "other-2", "x"},
+		{"committed at the last look", recommit, open, 3, ErrCommitUnknown, []int64{1, 2}, "other-2", "x"},
 		{"committed, and others went on from ours", func(t *testing.T, store *faultio.Memory) {
 			goOn(t, store, 1, 1, snapshots)
 			recommit(t, store)
 			store.Set(hint, "4")
-		}, open, 4, ErrCommitUnknown, []int64{1, 2, 3, 4}, "x", "other-2"},
+		}, open, 3, ErrCommitUnknown, []int64{1, 2, 3, 4}, "x", "other-2"},
 		{"without a hint", func(t *testing.T, store *faultio.Memory) {
-			rollback(t, store)
+			rollBackUnseen(t, store)
 			store.Remove(t.Context(), hint)
 		}, put, 1, ErrCommitUnknown, []int64{1, 3}, "x", ""},
 	} {
@@ -68,7 +64,7 @@ func TestRolledBack(t *testing.T) {
 				if c.when == nil {
 					o.BeforePublish = func(int64) { others() }
 				} else {
-					tbl.IO = faultio.New(store, faultio.Call(c.n, c.when, func(faultio.Op) faultio.Fault { others(); return faultio.None }))
+					tbl.IO = faultio.New(store, first(c.n, c.when, others))
 				}
 				_, err := Commit(t.Context(), tbl, base, []CommitMessage{message(b, b.Files, "x")}, o)
 				if !errors.Is(err, c.want) || err != nil && c.want == nil {
@@ -99,6 +95,13 @@ func rollBack(t *testing.T, store *faultio.Memory, to int64) {
 	}
 }
 
+// rollBackUnseen is a rollback from snapshot 2 to 1 that has not seen ours.
+func rollBackUnseen(t *testing.T, store *faultio.Memory) {
+	t.Helper()
+	store.Set(hint, "1")
+	store.Remove(t.Context(), location+second)
+}
+
 // TestConfirm lets others do two things while our snapshot, which has been written,
 // is looked at: they may never lose one of their own, and what is not known to be in
 // the table is no success.
@@ -112,16 +115,16 @@ func TestConfirm(t *testing.T) {
 		has, not string // live in the end
 	}{
 		{"rolled back to the one before", func(t *testing.T, store *faultio.Memory) faultio.Hook {
-			return first(4, open, func() { rollBack(t, store, 2) })
+			return first(3, open, func() { rollBack(t, store, 2) })
 		}, ErrCommitUnknown, []int64{1, 2}, "", "x"},
 		{"rolled back, and others use our id before it is taken back", func(t *testing.T, store *faultio.Memory) faultio.Hook {
-			return then(4, open, func() { rollBack(t, store, 1); goOn(t, store, 1, 1, snapshots) }, list, func() { goOn(t, store, 1, 1, snapshots) })
+			return then(3, open, func() { rollBack(t, store, 1); goOn(t, store, 1, 1, snapshots) }, list, func() { goOn(t, store, 1, 1, snapshots) })
 		}, ErrCommitUnknown, []int64{1, 2, 3}, "other-3", "x"},
 		{"rolled back, and others go beyond our id", func(t *testing.T, store *faultio.Memory) faultio.Hook {
-			return then(4, open, func() { rollBack(t, store, 1) }, list, func() { goOn(t, store, 3, 1, snapshots) })
+			return then(3, open, func() { rollBack(t, store, 1) }, list, func() { goOn(t, store, 3, 1, snapshots) })
 		}, ErrCommitUnknown, []int64{1, 2, 3, 4}, "other-4", "x"},
 		{"rolled back, but only what was seen before ours and what follows it", func(t *testing.T, store *faultio.Memory) faultio.Hook {
-			return first(4, open, func() {
+			return first(3, open, func() {
 				store.Set(hint, "1")
 				goOn(t, store, 1, 1, snapshots)
 				store.Remove(t.Context(), location+second)
@@ -129,8 +132,7 @@ func TestConfirm(t *testing.T) {
 		}, ErrCommitUnknown, []int64{1, 3, 4}, "x", ""},
 		{"rolled back to a tag", func(t *testing.T, store *faultio.Memory) faultio.Hook {
 			return first(1, put, func() {
-				store.Set(hint, "1")
-				store.Remove(t.Context(), location+second)
+				rollBackUnseen(t, store)
 				store.Remove(t.Context(), location+"/snapshot/snapshot-1")
 			})
 		}, ErrCommitUnknown, []int64{3}, "", ""},
@@ -145,13 +147,13 @@ func TestConfirm(t *testing.T) {
 			return faultio.Chain(first(1, put, func() { rollBack(t, store, 1) }), faultio.From(1, faultio.On(faultio.Remove, third), faultio.Fail))
 		}, ErrCommitUnknown, []int64{1, 3}, "", ""},
 		{"expired, with an old hint", func(t *testing.T, store *faultio.Memory) faultio.Hook {
-			return first(3, open, func() { goOn(t, store, 1, 3, snapshots); store.Set(hint, "1") })
+			return first(2, open, func() { goOn(t, store, 1, 3, snapshots); store.Set(hint, "1") })
 		}, nil, []int64{3, 4}, "x", ""},
 		{"all gone", func(t *testing.T, store *faultio.Memory) faultio.Hook {
-			return first(4, open, func() { rollBack(t, store, 0) })
+			return first(3, open, func() { rollBack(t, store, 0) })
 		}, ErrCommitUnknown, nil, "", ""},
 		{"passed, and a look hangs", func(t *testing.T, store *faultio.Memory) faultio.Hook {
-			return faultio.Chain(first(1, put, func() { goOn(t, store, 3, 5, snapshots) }), faultio.Nth(3, open, faultio.Hang))
+			return faultio.Chain(first(1, put, func() { goOn(t, store, 3, 5, snapshots) }), faultio.Nth(2, open, faultio.Hang))
 		}, nil, []int64{5, 6}, "x", ""},
 		{"passed, and the one before cannot be looked at", func(t *testing.T, store *faultio.Memory) faultio.Hook {
 			return failing(1, put, func() { goOn(t, store, 3, 5, snapshots) }, faultio.On(faultio.Open, second))
@@ -204,17 +206,16 @@ func TestConfirm(t *testing.T) {
 		}, ErrCommitUnknown, []int64{1, 2, 3, 4}, "x", ""},
 		{"replaced, and the last look fails once", func(t *testing.T, store *faultio.Memory) faultio.Hook {
 			p := newPublishing(t)
-			return failing(4, open, func() { replace(store, p.other) }, once(open))
+			return failing(3, open, func() { replace(store, p.other) }, once(open))
 		}, ErrCommitUnknown, []int64{1, 2, 3}, "", "x"},
 		{"rolled back to a tag, and the hint cannot be read once", func(t *testing.T, store *faultio.Memory) faultio.Hook {
-			return failing(4, open, func() {
-				store.Set(hint, "1")
-				store.Remove(t.Context(), location+second)
+			return failing(3, open, func() {
+				rollBackUnseen(t, store)
 				store.Remove(t.Context(), location+"/snapshot/snapshot-1")
 			}, once(faultio.On(faultio.Open, "/LATEST")))
 		}, ErrCommitUnknown, []int64{3}, "", ""},
 		{"rolled back at the last look, and nothing can be listed", func(t *testing.T, store *faultio.Memory) faultio.Hook {
-			return failing(4, open, func() { store.Set(hint, "1"); store.Remove(t.Context(), location+second) }, list)
+			return failing(3, open, func() { rollBackUnseen(t, store) }, list)
 		}, ErrCommitUnknown, []int64{1, 3}, "", ""},
 		{"rolled back and committed, and listing fails once", func(t *testing.T, store *faultio.Memory) faultio.Hook {
 			return failing(1, put, func() { rollBack(t, store, 1); goOn(t, store, 1, 1, snapshots) }, once(list))

@@ -27,15 +27,14 @@ const (
 //
 // A store may report a failure though it has written the file, or report that
 // the file exists because it wrote it on an earlier try of its own, and a careless
-// writer may replace it. So the file is read back: our content is unique. When
-// there is nothing to read, the same id is tried again, since that try can only
+// writer may replace it. So the file is always read back: our content is unique.
+// When a put has failed and there is nothing to read, the same id is tried again, since that try can only
 // win or find the answer.
 //
 // An id is also free when others have used it and expired it since, or have rolled
 // the table back. Snapshots expire in order and never the latest, so as long as
 // latest itself is in place, neither has happened.
 func (c *committer) publish(ctx context.Context, latest, ours *Snapshot, data []byte) (bool, error) {
-	whole := ctx
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.options.PublishTimeout)
 	defer cancel()
 	id := ours.ID
@@ -51,28 +50,27 @@ func (c *committer) publish(ctx context.Context, latest, ours *Snapshot, data []
 		if errors.Is(err, fileio.ErrNotWritten) && first {
 			return false, fmt.Errorf("publish snapshot %d: %w", id, err)
 		}
-		unclear = unclear || err != nil && !errors.Is(err, errPassed) && !errors.Is(err, fileio.ErrNotWritten) && !errors.Is(err, fs.ErrExist)
+		if err == nil {
+			return c.confirm(ctx, latest, data)
+		}
+		unclear = unclear || !errors.Is(err, errPassed) && !errors.Is(err, fileio.ErrNotWritten) && !errors.Is(err, fs.ErrExist)
 		found, readErr := fileio.ReadFile(ctx, c.table.IO, p, maxSnapshotFile)
 		switch {
 		case readErr == nil && bytes.Equal(found, data):
 			return c.confirm(ctx, latest, data)
-		case readErr == nil && err == nil:
-			return false, replaced(id)
 		case readErr == nil && complete(found):
 			if unclear {
 				c.doubtful = id
 			}
 			return false, nil
-		case err == nil: // written; that it cannot be read now does not take it back
-			return c.confirm(ctx, latest, data)
 		}
 		if errors.Is(err, errPassed) && errors.Is(readErr, fs.ErrNotExist) {
 			return false, fmt.Errorf("publish snapshot %d: %w: %w", id, err, ErrCommitUnknown)
 		}
 		select {
 		case <-ctx.Done():
-			if c.isOurs(whole, id, data) {
-				return c.confirm(whole, latest, data)
+			if c.isOurs(ctx, id, data) {
+				return c.confirm(ctx, latest, data)
 			}
 			return false, fmt.Errorf("publish snapshot %d: %w: %w", id, errors.Join(err, readErr), ErrCommitUnknown)
 		case <-time.After(publishPause):
@@ -102,7 +100,8 @@ func (c *committer) listed(ctx context.Context, ours *Snapshot) bool {
 	return err != nil || there
 }
 
-// isOurs looks a last time at what a put that took too long has written.
+// isOurs looks a last time at what a put that took too long has written, in a time
+// of its own.
 func (c *committer) isOurs(ctx context.Context, id int64, data []byte) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.options.PublishTimeout/4)
 	defer cancel()
@@ -132,12 +131,6 @@ func (c *committer) fate(ctx context.Context, s *Snapshot) (fate, error) {
 		return exchanged, nil // one that was read can be read, and the names of lists are unique
 	}
 	return inPlace, nil
-}
-
-// replaced is the error when we published and someone replaced it: only a writer
-// that looks and then renames can do that. Others may have built on ours.
-func replaced(id int64) error {
-	return fmt.Errorf("snapshot %d was published and then replaced by another writer: %w", id, ErrCommitUnknown)
 }
 
 // noneBuilt reports whether it is certain that no one has built on the snapshot that

@@ -93,7 +93,7 @@ func TestPublish(t *testing.T) {
 		{"fails, then exists", faultio.Chain(faultio.Nth(1, put, faultio.Fail), faultio.Nth(2, put, faultio.Exists)), nil, 1, publishPause + replacePause},
 		{"certainly not written", faultio.Nth(1, put, faultio.NoSpace), syscall.ENOSPC, 0, 0},
 		{"cannot be read back", faultio.From(2, open, faultio.Fail), ErrCommitUnknown, 0, limit},
-		{"cannot be read back at first", faultio.Chain(faultio.Nth(2, open, faultio.Fail), faultio.Nth(3, open, faultio.Fail)), nil, 1, publishPause + replacePause},
+		{"cannot be read back at first", faultio.Chain(faultio.Nth(2, open, faultio.Fail), faultio.Nth(3, open, faultio.Fail)), nil, 1, 2*publishPause + replacePause},
 		{"lost reply, read back later", faultio.Chain(faultio.Nth(1, put, faultio.LostReply), faultio.Nth(2, open, faultio.Fail)), nil, 1, publishPause + replacePause},
 		{"lost reply, read back in part", faultio.Chain(faultio.Nth(1, put, faultio.LostReply), faultio.Nth(1, faultio.On(faultio.Read, third), faultio.Partial)), nil, 1, publishPause + replacePause},
 		{"cancelled with a lost reply", func(op faultio.Op) faultio.Fault {
@@ -122,7 +122,7 @@ func TestPublish(t *testing.T) {
 			return faultio.Fail
 		}), ErrCommitUnknown, 0, publishPause},
 		{"replaced by a careless writer", p.otherWins(2, faultio.Open, all), ErrCommitUnknown, 0, 0},
-		{"replaced after it was read back", p.otherWins(4, faultio.Open, all), ErrCommitUnknown, 0, replacePause},
+		{"replaced after it was read back", p.otherWins(3, faultio.Open, all), ErrCommitUnknown, 0, replacePause},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -149,7 +149,7 @@ func (t *Table) SchemaByID(ctx context.Context, id int64) (*Schema, error) {
 	p := path.Join(t.SchemaDir(), fmt.Sprintf("schema-%d", id))
 	data, err := fileio.ReadFile(ctx, t.IO, p, maxSchemaFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("schema %d, which a file was written with, is missing: %w", id, err)
+		return nil, fmt.Errorf("schema %d is missing: %w", id, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read schema %d: %w", id, err)
