@@ -146,6 +146,22 @@ func TestPublish(t *testing.T) {
 	}
 }
 
+// TestUnknownSaysWhy pins how the outcomes are worded by which operators, and the
+// race test of interop, tell that Java renamed over a snapshot.
+func TestUnknownSaysWhy(t *testing.T) {
+	p := newPublishing(t)
+	for says, hook := range map[string]faultio.Hook{
+		"snapshot 3 was published, but then replaced by another writer: ":                 p.otherWins(2, faultio.Open, all),
+		"snapshot 3 was published, but others rolled back snapshot 2, which it follows: ": first(1, faultio.On(faultio.Put, third), func() { rollBackUnseen(t, p.store) }),
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			if _, _, err := p.run(t, hook); err == nil || !strings.HasPrefix(err.Error(), says) {
+				t.Errorf("got %v, want %s…", err, says)
+			}
+		})
+	}
+}
+
 func (p *publishing) checkPublished(t *testing.T, done *Committed, attempts int) {
 	t.Helper()
 	tbl := load(t, p.store)
