@@ -13,10 +13,12 @@
 package datafile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/apache/arrow-go/v18/parquet/metadata"
@@ -85,7 +87,7 @@ type Output struct {
 // A batch is the rows of every leaf that are moved before the leaves are brought
 // in step.
 const (
-	maxBatch   = 16_000
+	maxBatch   = 128_000
 	batchBytes = 32 << 20 // uncompressed, estimated
 	rollStep   = 1000     // rows after which a file may roll
 )
@@ -166,6 +168,7 @@ func (w *writer) rowGroup(ctx context.Context, in Input, r *file.Reader, g int, 
 			return fmt.Errorf("row group %d: %w", g, err)
 		}
 	}
+	ordered := heaviestFirst(movers, source.MetaData())
 	plain, compressed := sizes(source.MetaData())
 	inputRow := plain / max(source.NumRows(), 1)
 	w.ratio = min(float64(compressed)/float64(max(plain, 1)), 1)
@@ -177,7 +180,7 @@ func (w *writer) rowGroup(ctx context.Context, in Input, r *file.Reader, g int, 
 			return err
 		}
 		n := w.batch(left, inputRow)
-		if err := w.inParallel(in.Name, movers, func(m mover) error { return m.move(n) }); err != nil {
+		if err := w.inParallel(in.Name, ordered, func(m mover) error { return m.move(n) }); err != nil {
 			return err
 		}
 		left -= n
@@ -203,6 +206,14 @@ func sizes(rg *metadata.RowGroupMetaData) (plain, compressed int64) {
 		}
 	}
 	return max(plain, 0), max(compressed, 0)
+}
+
+// heaviestFirst orders leaves so that the workers end at about the same time: a
+// long one that begins last would keep the others waiting.
+func heaviestFirst(movers []mover, rg *metadata.RowGroupMetaData) []mover {
+	return slices.SortedStableFunc(slices.Values(movers), func(a, b mover) int {
+		return cmp.Compare(b.weight(rg), a.weight(rg))
+	})
 }
 
 // inParallel calls f for every leaf, a few at a time. Each leaf is used by one

@@ -21,6 +21,8 @@ type mover interface {
 	// end makes sure that all rows of the row group were moved.
 	end() error
 	column() string
+	// weight is how much there is to move in a row group of the input, in bytes.
+	weight(rg *metadata.RowGroupMetaData) int64
 	// dictionary guesses from the input whether a dictionary pays.
 	dictionary(md *metadata.FileMetaData, rowGroup int) bool
 }
@@ -56,6 +58,14 @@ type source[T parquet.ColumnTypes] struct {
 }
 
 func (s *source[T]) column() string { return s.plan.leaf.name }
+
+func (s *source[T]) weight(rg *metadata.RowGroupMetaData) int64 {
+	chunk, err := rg.ColumnChunk(s.plan.source)
+	if err != nil {
+		return 0
+	}
+	return chunk.TotalCompressedSize()
+}
 
 // translate maps definition levels to those of the target. A leaf that has none
 // is present everywhere.
@@ -213,6 +223,7 @@ type fixedMover struct {
 func (m *fixedMover) open(*file.RowGroupReader) error             { return nil }
 func (m *fixedMover) end() error                                  { return nil }
 func (m *fixedMover) column() string                              { return m.plan.leaf.name }
+func (m *fixedMover) weight(*metadata.RowGroupMetaData) int64     { return 0 }
 func (m *fixedMover) dictionary(*metadata.FileMetaData, int) bool { return !m.plan.fixed.Null }
 
 func (m *fixedMover) move(n int64) error {
