@@ -62,6 +62,7 @@ type compactResult struct {
 	Tasks               int               `json:"tasks"`
 	FilesRemoved        int               `json:"files_removed"`
 	FilesAdded          int               `json:"files_added"`
+	FilesUpgraded       int               `json:"files_upgraded"`
 	RowsWritten         int64             `json:"rows_written"`
 	BytesRemoved        int64             `json:"bytes_removed"`
 	BytesAdded          int64             `json:"bytes_added"`
@@ -79,13 +80,14 @@ type compactResult struct {
 
 // compactedBucket is what a run did to one bucket.
 type compactedBucket struct {
-	Partition    map[string]any `json:"partition"`
-	Bucket       int32          `json:"bucket"`
-	FilesRemoved int            `json:"files_removed"`
-	FilesAdded   int            `json:"files_added"`
-	RowsWritten  int64          `json:"rows_written"`
-	BytesRemoved int64          `json:"bytes_removed"`
-	BytesAdded   int64          `json:"bytes_added"`
+	Partition     map[string]any `json:"partition"`
+	Bucket        int32          `json:"bucket"`
+	FilesRemoved  int            `json:"files_removed"`
+	FilesAdded    int            `json:"files_added"`
+	FilesUpgraded int            `json:"files_upgraded"`
+	RowsWritten   int64          `json:"rows_written"`
+	BytesRemoved  int64          `json:"bytes_removed"`
+	BytesAdded    int64          `json:"bytes_added"`
 }
 
 const (
@@ -225,7 +227,7 @@ func (a *app) logEvent(t *table.Table, e compact.Event) {
 		a.log.Info("planned", "table", t.Name(), "tasks", len(e.Planned.Tasks), "skipped", e.Planned.Skipped)
 	case e.TaskDone != nil:
 		a.log.Info("task done", "partition", t.PartitionName(e.TaskDone.Task.Partition), "bucket", e.TaskDone.Task.Bucket,
-			"files_removed", len(e.TaskDone.Message.CompactBefore), "files_added", len(e.TaskDone.Message.CompactAfter),
+			"files_removed", len(e.TaskDone.Message.Replaced()), "files_added", len(e.TaskDone.Message.Created()),
 			"done", e.TaskDone.Done, "total", e.TaskDone.Total)
 	case e.Committing != nil:
 		a.log.Info("publishing", "snapshot", e.Committing.SnapshotID)
@@ -296,16 +298,21 @@ func newCompactResult(location string, t *table.Table, report *compact.Report, e
 func (r *compactResult) addMessages(t *table.Table, messages []snapshot.CommitMessage) {
 	r.Tasks = len(messages)
 	for _, m := range messages {
-		b := compactedBucket{Partition: partitionJSON(t, m.Partition), Bucket: m.Bucket, FilesRemoved: len(m.CompactBefore), FilesAdded: len(m.CompactAfter)}
-		for _, f := range m.CompactBefore {
+		replaced, created := m.Replaced(), m.Created()
+		b := compactedBucket{
+			Partition: partitionJSON(t, m.Partition), Bucket: m.Bucket,
+			FilesRemoved: len(replaced), FilesAdded: len(created), FilesUpgraded: len(m.CompactAfter) - len(created),
+		}
+		for _, f := range replaced {
 			b.BytesRemoved += f.FileSize
 		}
-		for _, f := range m.CompactAfter {
+		for _, f := range created {
 			b.BytesAdded += f.FileSize
 			b.RowsWritten += f.RowCount
 		}
 		r.FilesRemoved += b.FilesRemoved
 		r.FilesAdded += b.FilesAdded
+		r.FilesUpgraded += b.FilesUpgraded
 		r.RowsWritten += b.RowsWritten
 		r.BytesRemoved += b.BytesRemoved
 		r.BytesAdded += b.BytesAdded
@@ -319,6 +326,7 @@ func mergeBucket(all []compactedBucket, b compactedBucket) []compactedBucket {
 		p := &all[n-1]
 		p.FilesRemoved += b.FilesRemoved
 		p.FilesAdded += b.FilesAdded
+		p.FilesUpgraded += b.FilesUpgraded
 		p.RowsWritten += b.RowsWritten
 		p.BytesRemoved += b.BytesRemoved
 		p.BytesAdded += b.BytesAdded
@@ -331,9 +339,16 @@ func (r compactResult) text(report *compact.Report) string {
 	if r.Status == statusNothing {
 		return fmt.Sprintf("%s: nothing to do (%s)", r.Table, r.why(report))
 	}
-	s := fmt.Sprintf("%s: %s → %d (%s → %s), snapshot %d → %d, %s", r.Table, plural(r.FilesRemoved, "file"), r.FilesAdded,
-		humanize.IBytes(uint64(r.BytesRemoved)), humanize.IBytes(uint64(r.BytesAdded)), *r.SnapshotBefore, *r.SnapshotAfter,
+	lifted := ""
+	if r.FilesUpgraded > 0 {
+		lifted = fmt.Sprintf(", %s lifted to a higher level", plural(r.FilesUpgraded, "file"))
+	}
+	s := fmt.Sprintf("%s: %s → %d (%s → %s)%s, snapshot %d → %d, %s", r.Table, plural(r.FilesRemoved, "file"), r.FilesAdded,
+		humanize.IBytes(uint64(r.BytesRemoved)), humanize.IBytes(uint64(r.BytesAdded)), lifted, *r.SnapshotBefore, *r.SnapshotAfter,
 		time.Duration(r.DurationMillis)*time.Millisecond)
+	if r.FilesRemoved == 0 {
+		return s
+	}
 	return s + fmt.Sprintf("\nthe replaced files (%d) stay on disk until the snapshots that use them expire", r.FilesRemoved)
 }
 

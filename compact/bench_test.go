@@ -30,7 +30,7 @@ func BenchmarkPlan(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				plan, err := compact.NewPlan(options, nil, buckets, compact.Full)
+				plan, err := compact.NewPlan(compact.Definition{Schema: &table.Schema{}, Options: options}, nil, buckets, compact.Full)
 				if err != nil || len(plan.Tasks) == 0 {
 					b.Fatal("nothing planned", err)
 				}

@@ -200,7 +200,7 @@ func planFrom(ctx context.Context, t *table.Table, base *snapshot.Snapshot, o Op
 	if err != nil {
 		return nil, err
 	}
-	return NewPlan(t.Options, base, buckets, o.Strategy)
+	return NewPlan(Definition{Schema: t.Schema, Options: t.Options, Now: o.Now()}, base, buckets, o.Strategy)
 }
 
 // newerSchema is the error when something refers to a newer schema than the table

@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"tablectl/snapshot"
 	"tablectl/table"
@@ -32,6 +33,8 @@ type Task struct {
 	// AbsorbTail lets the last output grow beyond the target size rather than leave
 	// a small file, which the next run would pick up again.
 	AbsorbTail bool
+	// Merge is set for tables with primary keys; the inputs are those of its steps.
+	Merge *MergeUnit
 }
 
 // Bytes is the size of all inputs.
@@ -65,21 +68,32 @@ const fullCompactMinFiles = 3
 // NewPlan decides what to rewrite. It is pure: the same metadata gives the same
 // plan. Files that cannot be rewritten are an error that wraps
 // table.ErrUnsupported, but only where they would be rewritten.
-func NewPlan(o table.Options, base *snapshot.Snapshot, buckets []snapshot.Bucket, strategy Strategy) (*Plan, error) {
-	p := &planner{options: o, plan: &Plan{Base: base, Skipped: map[Skip]int{}}, room: o.FileNumLimit}
+func NewPlan(d Definition, base *snapshot.Snapshot, buckets []snapshot.Bucket, strategy Strategy) (*Plan, error) {
+	p := &planner{options: d.Options, schema: d.Schema, now: d.Now, plan: &Plan{Base: base, Skipped: map[Skip]int{}}, room: d.Options.FileNumLimit}
+	var err error
+	if len(d.Schema.PrimaryKeys) == 0 {
+		d.Options.MergeTree.ExpireSeconds = -1
+	}
+	if p.expire, err = newExpiry(d.Schema, d.Options.MergeTree, d.Now); err != nil {
+		return nil, err
+	}
 	for _, b := range buckets {
 		switch {
 		case b.Number == table.PostponeBucket:
 			p.skip(SkipPostpone, len(b.Files))
-		case o.Bucket > 0 || b.TotalBuckets > 0:
+		case len(d.Schema.PrimaryKeys) > 0:
+			if err := p.mergeTree(b, strategy); err != nil {
+				return nil, fmt.Errorf("bucket %d of partition %x: %w", b.Number, b.Partition, err)
+			}
+		case d.Options.Bucket > 0 || b.TotalBuckets > 0:
 			p.bucketed(b, strategy)
 		default:
 			p.unaware(b)
 		}
 	}
 	for _, t := range p.plan.Tasks {
-		for _, e := range t.Inputs {
-			if err := checkInput(e); err != nil {
+		for _, e := range t.read() {
+			if err := checkInput(e, t.Merge != nil); err != nil {
 				return nil, err
 			}
 		}
@@ -87,8 +101,32 @@ func NewPlan(o table.Options, base *snapshot.Snapshot, buckets []snapshot.Bucket
 	return p.plan, nil
 }
 
+// Definition is what of a table a plan depends on, and when it is made.
+type Definition struct {
+	Schema  *table.Schema
+	Options table.Options
+	Now     time.Time
+}
+
+// read lists the inputs whose rows are read.
+func (t Task) read() []*snapshot.ManifestEntry {
+	if t.Merge == nil {
+		return t.Inputs
+	}
+	var all []*snapshot.ManifestEntry
+	for _, s := range t.Merge.Steps {
+		if s.Upgrade == nil {
+			all = append(all, s.files()...)
+		}
+	}
+	return all
+}
+
 type planner struct {
 	options table.Options
+	schema  *table.Schema
+	now     time.Time
+	expire  *expiry
 	plan    *Plan
 	room    int // files that may still be put into tasks
 }
@@ -328,7 +366,7 @@ func (p *planner) minorBucket(b snapshot.Bucket, files []*snapshot.ManifestEntry
 }
 
 // checkInput refuses files that a rewrite would not carry over.
-func checkInput(e *snapshot.ManifestEntry) error {
+func checkInput(e *snapshot.ManifestEntry, keyed bool) error {
 	f := e.File
 	refuse := func(format string, args ...any) error {
 		return fmt.Errorf("data file %s %s: %w", f.FileName, fmt.Sprintf(format, args...), table.ErrUnsupported)
@@ -340,7 +378,7 @@ func checkInput(e *snapshot.ManifestEntry) error {
 		return refuse("lies outside of the table, at %s", *f.ExternalPath)
 	case f.FirstRowID != nil || f.WriteCols != nil:
 		return refuse("has row ids or holds only some of the columns")
-	case f.Level != 0:
+	case f.Level != 0 && !keyed:
 		return refuse("is at level %d of a table without primary keys", f.Level)
 	}
 	for _, x := range f.ExtraFiles {

@@ -77,7 +77,7 @@ func afterRun(o table.Options, buckets []snapshot.Bucket, plan *Plan) []snapshot
 
 func mustPlan(t rapid.TB, o table.Options, buckets []snapshot.Bucket, strategy Strategy) *Plan {
 	t.Helper()
-	plan, err := NewPlan(o, nil, buckets, strategy)
+	plan, err := NewPlan(Definition{Schema: &table.Schema{}, Options: o}, nil, buckets, strategy)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func (c planScript) text(t *testing.T) string {
 		return err.Error() + "\n"
 	}
 	var b strings.Builder
-	plan, err := NewPlan(o, nil, c.buckets, c.strategy)
+	plan, err := NewPlan(Definition{Schema: &table.Schema{}, Options: o}, nil, c.buckets, c.strategy)
 	if err != nil {
 		return err.Error() + "\n"
 	}

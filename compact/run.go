@@ -30,7 +30,16 @@ const cleanupTimeout = time.Minute
 const checksAtOnce = 16
 
 func runTasks(ctx context.Context, t *table.Table, plan *Plan, o Options) ([]snapshot.CommitMessage, error) {
-	r, err := newAppendRewriter(ctx, t, plan, o)
+	files, err := newTaskFiles(ctx, t, plan, o)
+	if err != nil {
+		return nil, err
+	}
+	var r rewriter
+	if len(t.Schema.PrimaryKeys) > 0 {
+		r, err = newMergeRewriter(files)
+	} else {
+		r, err = newAppendRewriter(files)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +145,7 @@ func removeOutputs(ctx context.Context, t *table.Table, messages []snapshot.Comm
 	defer cancel()
 	var errs []error
 	for _, m := range messages {
-		for _, f := range m.CompactAfter {
+		for _, f := range m.Created() {
 			for _, name := range append([]string{f.FileName}, f.ExtraFiles...) {
 				errs = append(errs, removeOutput(ctx, t, m.Partition, m.Bucket, name))
 			}

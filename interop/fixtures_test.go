@@ -94,7 +94,9 @@ func (f fixture) tags(t *testing.T) map[string][]string {
 // unsupported is why tablectl is to refuse a table, empty when it is to compact it.
 func unsupported(s schema, before tableFiles) string {
 	if len(s.PrimaryKeys) > 0 {
-		return "primary keys"
+		if why := unsupportedMerge(s); why != "" {
+			return why
+		}
 	}
 	for _, key := range []string{"deletion-vectors.enabled", "row-tracking.enabled", "data-evolution.enabled"} {
 		if s.Options[key] == "true" {
@@ -113,6 +115,19 @@ func unsupported(s schema, before tableFiles) string {
 		if ext := filepath.Ext(f.FileName); ext != ".parquet" {
 			return ext + " data file"
 		}
+	}
+	return ""
+}
+
+// unsupportedMerge is why tablectl is to refuse to merge the rows of a table with primary keys.
+func unsupportedMerge(s schema) string {
+	switch producer := s.Options["changelog-producer"]; {
+	case s.Options["merge-engine"] == "first-row":
+		return "first-row"
+	case producer == "lookup" || producer == "full-compaction":
+		return "changelog-producer=" + producer
+	case s.Options["bucket"] == "-2":
+		return "postpone buckets"
 	}
 	return ""
 }

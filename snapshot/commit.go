@@ -34,6 +34,28 @@ type CommitMessage struct {
 	CompactAfter  []DataFile
 }
 
+// Created lists the files of CompactAfter that the task wrote. The others it only
+// lifted to another level: they hold rows of the table and must not be removed.
+func (m CommitMessage) Created() []DataFile { return without(m.CompactAfter, m.CompactBefore) }
+
+// Replaced lists the files of CompactBefore that the table no longer needs.
+func (m CommitMessage) Replaced() []DataFile { return without(m.CompactBefore, m.CompactAfter) }
+
+// without returns the files whose names are not among those of others.
+func without(files, others []DataFile) []DataFile {
+	names := make(map[string]bool, len(others))
+	for _, f := range others {
+		names[f.FileName] = true
+	}
+	var rest []DataFile
+	for _, f := range files {
+		if !names[f.FileName] {
+			rest = append(rest, f)
+		}
+	}
+	return rest
+}
+
 // CommitOptions are the circumstances of a commit. User, Now and NewUUID are needed.
 type CommitOptions struct {
 	User           string // written to the snapshot; must not repeat from run to run
@@ -376,7 +398,7 @@ func (c *committer) checkConflicts(ctx context.Context, latest *Snapshot) error 
 		}
 		buckets[string(e.Partition)] = e.TotalBuckets
 	}
-	return nil
+	return checkKeyRanges(c.table, m.entries(), latest)
 }
 
 // writeHint points the hint at the new snapshot, unless others have gone on:

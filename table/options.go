@@ -54,8 +54,21 @@ type Options struct {
 	DeleteFileDropStats    bool
 	SequenceNumberInitMode string
 
+	MergeTree MergeTree // of tables with primary keys
+
 	// Raw holds every option as stored or overridden, for those named by column.
 	Raw map[string]string
+}
+
+// defaultTargetSize is that of data files of tables with primary keys.
+const defaultTargetSize = 128 << 20
+
+// forKeys adds the defaults that tables with primary keys have.
+func (o Options) forKeys() Options {
+	if _, ok := o.Raw["target-file-size"]; !ok {
+		o.TargetFileSize = defaultTargetSize
+	}
+	return o
 }
 
 // SmallFileSize is the size below which a file counts as small.
@@ -67,7 +80,7 @@ func (o Options) SmallFileSize() int64 {
 // every run.
 var fixedOptions = []string{
 	"bucket", "bucket-key", "type", "primary-key", "partition", "path", "branch", "merge-engine",
-	"deletion-vectors.enabled", "row-tracking.enabled", "data-evolution.enabled", "clustering.incremental",
+	"sequence.field", "sequence.field.sort-order", "changelog-producer", "deletion-vectors.enabled", "row-tracking.enabled", "data-evolution.enabled", "clustering.incremental",
 	"data-file.path-directory", "partition.legacy-name", "partition.default-name",
 }
 
@@ -131,6 +144,7 @@ func (p *optionParser) options() Options {
 		CommitMaxRetryMillis:   p.duration("commit.max-retry-wait", 10_000),
 		DeleteFileDropStats:    p.boolean("manifest.delete-file-drop-stats", false),
 		SequenceNumberInitMode: strings.ToLower(p.text("write.sequence-number-init-mode", "")),
+		MergeTree:              p.mergeTree(),
 		Raw:                    p.raw,
 	}
 }
@@ -138,7 +152,9 @@ func (p *optionParser) options() Options {
 // otherOptions are known beside those that Options holds: they decide what is
 // refused, or say what every run does anyway.
 var otherOptions = []string{
-	"chain-table.enabled", "data-file.external-paths", "data-file.external-paths.strategy", "manifest.format", "map.storage-layout",
+	"aggregation.remove-record-on-delete", "chain-table.enabled", "deduplicate.ignore-delete", "first-row.ignore-delete", "force-lookup", "ignore-delete",
+	"partial-update.ignore-delete", "partial-update.remove-record-on-delete", "partial-update.remove-record-on-sequence-group",
+	"pk-clustering-override", "sequence.snapshot-ordering", "data-file.external-paths", "data-file.external-paths.strategy", "manifest.format", "map.storage-layout",
 	"variant.inferShreddingSchema", "variant.shreddingSchema", "write-only",
 }
 

@@ -17,6 +17,10 @@ func TestOptionDefaults(t *testing.T) {
 		StatsMode: "truncate(16)", StatsDense: true, StatsFirstN: -1, IndexInManifest: 500,
 		ManifestTargetSize: 8 << 20, ManifestFullThreshold: 16 << 20, ManifestMergeMinCount: 30, ManifestCompression: "zstd",
 		CommitMaxRetries: 10, CommitMinRetryMillis: 10, CommitMaxRetryMillis: 10_000,
+		MergeTree: MergeTree{
+			Engine: "deduplicate", ChangelogProducer: "none", RunTrigger: 5, Levels: 6, MaxSizeAmp: 200, SizeRatio: 1,
+			OffPeakStart: -1, OffPeakEnd: -1, FullIntervalMillis: -1, TotalSize: -1, IncrementalSize: -1, ExpireSeconds: -1,
+		},
 		Raw: map[string]string{},
 	}
 	for _, stored := range []map[string]string{nil, {}} {
@@ -57,6 +61,17 @@ func TestOptionValues(t *testing.T) {
 		{"deletion-vectors.enabled", "true", func(o Options) any { return o.DeletionVectors }, true},
 		{"row-tracking.enabled", "true", func(o Options) any { return o.RowTracking }, true},
 		{"data-evolution.enabled", "true", func(o Options) any { return o.DataEvolution }, true},
+		{"merge-engine", "Aggregation", func(o Options) any { return o.MergeTree.Engine }, "aggregation"},
+		{"sequence.field", " a, b", func(o Options) any { return strings.Join(o.MergeTree.SequenceFields, "|") }, "a|b"},
+		{"sequence.field.sort-order", "descending", func(o Options) any { return o.MergeTree.SequenceDescends }, true},
+		{"num-sorted-run.compaction-trigger", "3", func(o Options) any { return o.MergeTree.Levels }, 4},
+		{"num-levels", "3", func(o Options) any { return o.MergeTree.Levels }, 3},
+		{"compaction.max-size-amplification-percent", "50", func(o Options) any { return o.MergeTree.MaxSizeAmp }, 50},
+		{"compaction.optimization-interval", "1 min", func(o Options) any { return o.MergeTree.FullIntervalMillis }, int64(60_000)},
+		{"compaction.total-size-threshold", "1 kb", func(o Options) any { return o.MergeTree.TotalSize }, int64(1024)},
+		{"file.format.per.level", "0:Avro,3: orc", func(o Options) any { return o.FormatAt(0) + o.FormatAt(1) + o.FormatAt(3) }, "avroparquetorc"},
+		{"file.compression.per.level", "5:lz4", func(o Options) any { return o.CompressionAt(4) + o.CompressionAt(5) }, "zstdlz4"},
+		{"record-level.expire-time", "1 h", func(o Options) any { return o.MergeTree.ExpireSeconds }, int64(3600)},
 		{"file.format", "ORC", func(o Options) any { return o.FileFormat }, "orc"},
 		{"file.compression", "LZ4", func(o Options) any { return o.Compression }, "lz4"},
 		{"file.compression.zstd-level", "-3", func(o Options) any { return o.ZstdLevel }, -3},
@@ -144,6 +159,9 @@ func TestOptionOverrides(t *testing.T) {
 		value := "1"
 		if strings.HasSuffix(key, ".enabled") || key == "partition.legacy-name" {
 			value = "true"
+		}
+		if key == "sequence.field.sort-order" {
+			value = "descending"
 		}
 		_, err := ParseOptions(map[string]string{key: value}, map[string]string{key: "2"})
 		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "option "+key+" cannot be overridden for one run") {

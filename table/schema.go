@@ -92,7 +92,7 @@ func (s *Schema) check() error {
 			return fmt.Errorf("schema %d is partitioned by %q, a column of type %s: %w", s.ID, f.Name, f.Type, ErrUnsupported)
 		}
 	}
-	return nil
+	return s.checkKeys()
 }
 
 // Field returns the column of that name.

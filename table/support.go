@@ -2,6 +2,7 @@ package table
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -50,12 +51,23 @@ func hasKind(t types.Type, kinds []types.Kind) bool {
 		slices.ContainsFunc(t.Fields, func(f types.Field) bool { return hasKind(f.Type, kinds) })
 }
 
+// keyed is for tables with primary keys only.
+func keyed(applies func(o Options) bool) func(*Schema, Options) bool {
+	return func(s *Schema, o Options) bool { return len(s.PrimaryKeys) > 0 && applies(o) }
+}
+
 // refusals lists what compaction does not do, in the order in which it is
 // reported. It fails closed: a table kind that is not understood is named here
 // rather than half done.
 var refusals = []refusal{
 	{"a table of type other than table (option type)", anyOf("type", "table")},
-	{"primary keys", func(s *Schema, _ Options) bool { return len(s.PrimaryKeys) > 0 }},
+	{"the merge engine first-row (merge-engine)", keyed(func(o Options) bool { return o.MergeTree.Engine == "first-row" })},
+	{"a changelog that compaction writes (changelog-producer)", keyed(func(o Options) bool {
+		return o.MergeTree.ChangelogProducer != "none" && o.MergeTree.ChangelogProducer != "input"
+	})},
+	{"lookups while merging (force-lookup)", keyed(func(o Options) bool { return enabled("force-lookup")(nil, o) })},
+	{"clustering of primary-key tables (pk-clustering-override)", enabled("pk-clustering-override")},
+	{"sequence numbers from snapshots (sequence.snapshot-ordering)", enabled("sequence.snapshot-ordering")},
 	{"data evolution (data-evolution.enabled)", func(_ *Schema, o Options) bool { return o.DataEvolution }},
 	{"row tracking (row-tracking.enabled)", func(_ *Schema, o Options) bool { return o.RowTracking }},
 	{"deletion vectors (deletion-vectors.enabled)", func(_ *Schema, o Options) bool { return o.DeletionVectors }},
@@ -85,7 +97,7 @@ func (t *Table) CheckSupported() error {
 			return fmt.Errorf("table %s uses %s, which compaction does not support: %w", t.Name(), r.feature, ErrUnsupported)
 		}
 	}
-	if f := t.Options.FileFormat; f != "parquet" {
+	if f := t.Options.FileFormat; f != "parquet" && !(len(t.Schema.PrimaryKeys) > 0 && slices.Contains(slices.Collect(maps.Values(t.Options.MergeTree.Formats)), "parquet")) {
 		return fmt.Errorf("table %s writes %s files (file.format): only parquet can be written: %w", t.Name(), f, ErrUnsupported)
 	}
 	return nil

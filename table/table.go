@@ -74,6 +74,9 @@ func open(ctx context.Context, t *Table) (*Table, error) {
 	if t.Options, err = ParseOptions(t.Schema.Options, t.overrides); err != nil {
 		return nil, err
 	}
+	if len(t.Schema.PrimaryKeys) > 0 {
+		t.Options = t.Options.forKeys()
+	}
 	if stored := t.Schema.Options["branch"]; stored != "" && stored != "main" && t.Branch == "" {
 		return nil, fmt.Errorf("table %s has the option branch=%s: %w", t.Location, stored, ErrUnsupported)
 	}

@@ -209,6 +209,12 @@ func TestCheckSupported(t *testing.T) {
 			}
 		}
 	}
+	keyed := func(keysAndValues ...string) func(*Schema) {
+		return func(s *Schema) {
+			s.PrimaryKeys = []string{"a"}
+			option(keysAndValues...)(s)
+		}
+	}
 	named := map[string]bool{}
 	for _, c := range []struct {
 		feature string // "" is a table that can be compacted
@@ -218,7 +224,17 @@ func TestCheckSupported(t *testing.T) {
 		{"", option("type", "table")},
 		{"a table of type other than table (option type)", option("type", "format-table")},
 		{"a table of type other than table (option type)", option("type", " Object-Table ")},
-		{"primary keys", func(s *Schema) { s.PrimaryKeys = []string{"a"} }},
+		{"", keyed()},
+		{"", keyed("merge-engine", "aggregation", "changelog-producer", "input")},
+		{"the merge engine first-row (merge-engine)", keyed("merge-engine", "first-row")},
+		{"a changelog that compaction writes (changelog-producer)", keyed("changelog-producer", "lookup")},
+		{"a changelog that compaction writes (changelog-producer)", keyed("changelog-producer", "full-compaction")},
+		{"lookups while merging (force-lookup)", keyed("force-lookup", "true")},
+		{"", option("merge-engine", "first-row", "changelog-producer", "lookup", "force-lookup", "true")},
+		{"clustering of primary-key tables (pk-clustering-override)", keyed("pk-clustering-override", "true")},
+		{"sequence numbers from snapshots (sequence.snapshot-ordering)", keyed("sequence.snapshot-ordering", "true")},
+		{"orc files (file.format)", keyed("file.format", "orc", "file.format.per.level", "0:avro")},
+		{"", keyed("file.format", "orc", "file.format.per.level", "5:parquet")},
 		{"data evolution (data-evolution.enabled)", option("data-evolution.enabled", "true", "row-tracking.enabled", "true")},
 		{"row tracking (row-tracking.enabled)", option("row-tracking.enabled", "TRUE")},
 		{"", option("row-tracking.enabled", "false")},
@@ -275,9 +291,9 @@ func TestCheckSupported(t *testing.T) {
 // TestRealRefusals opens tables that Java wrote with features that are refused.
 func TestRealRefusals(t *testing.T) {
 	for name, want := range map[string]string{
-		"pk-dedup-write-only": "primary keys", "append-blob": "", "append-deletion-vectors": "deletion vectors", "append-row-tracking": "row tracking",
+		"pk-first-row": "first-row", "pk-changelog-lookup": "changelog-producer", "pk-deletion-vectors": "deletion vectors", "append-blob": "", "append-deletion-vectors": "deletion vectors", "append-row-tracking": "row tracking",
 		"append-data-evolution": "data evolution", "append-manifest-orc": "manifest.format", "append-orc": "orc files", "append-avro": "avro files",
-		"pk-postpone-bucket": "primary keys", "written-by-java-0.8-orc": "orc files", "append-row-tracking-deletion-vectors": "row tracking",
+		"pk-postpone-bucket": "postpone buckets", "written-by-java-0.8-orc": "orc files", "append-row-tracking-deletion-vectors": "row tracking",
 	} {
 		tbl, err := Load(t.Context(), fileio.Local{}, filepath.Join("../testdata/tables", name, "wh.db", "t"), nil)
 		if err != nil {

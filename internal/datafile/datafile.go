@@ -46,6 +46,7 @@ type Input struct {
 	// Fixed is, by field id, what a column holds that the file lacks. One that is
 	// not there is null.
 	Fixed map[int]types.Value
+	Age   int // in a merge, the greater one is the newer of rows that nothing else tells apart
 	Open  func(ctx context.Context) (File, error)
 }
 
@@ -82,6 +83,11 @@ type Output struct {
 	Rows    int64
 	Stats   []ColumnStats // by column
 	Indexes []IndexBuilder
+
+	// Of a merge only.
+	MinKey, MaxKey           []types.Value // of the first and the last row
+	MinSequence, MaxSequence int64
+	Deletes                  int64 // rows that retract
 }
 
 // A batch is the rows of every leaf that are moved before the leaves are brought
@@ -114,11 +120,10 @@ func Check(ctx context.Context, in Input, spec Spec) error {
 // the result, finished or not, so that a caller can remove it; it is complete
 // only where the error is nil.
 func Concat(ctx context.Context, inputs []Input, spec Spec) ([]Output, error) {
-	target, err := newTarget(spec.Fields)
+	w, err := newWriter(spec)
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{spec: spec, target: target}
 	for _, in := range inputs {
 		if err = w.concat(ctx, in); err != nil {
 			break
@@ -176,11 +181,11 @@ func (w *writer) rowGroup(ctx context.Context, in Input, r *file.Reader, g int, 
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := w.begin(ctx, r.MetaData(), g, movers); err != nil {
+		if err := w.begin(ctx, func(leaf int) bool { return movers[leaf].dictionary(r.MetaData(), g) }); err != nil {
 			return err
 		}
 		n := w.batch(left, inputRow)
-		if err := w.inParallel(in.Name, ordered, func(m mover) error { return m.move(n) }); err != nil {
+		if err := inParallel(w.spec.Workers, in.Name, ordered, func(m mover) error { return m.move(n) }); err != nil {
 			return err
 		}
 		left -= n
@@ -218,26 +223,25 @@ func heaviestFirst(movers []mover, rg *metadata.RowGroupMetaData) []mover {
 
 // inParallel calls f for every leaf, a few at a time. Each leaf is used by one
 // goroutine only.
-func (w *writer) inParallel(name string, movers []mover, f func(mover) error) error {
-	if w.spec.Workers <= 1 || len(movers) == 1 {
-		for _, m := range movers {
-			if err := f(m); err != nil {
-				return fmt.Errorf("column %s: %w", m.column(), err)
+func inParallel[L interface{ column() string }](workers int, name string, leaves []L, f func(L) error) error {
+	one := func(l L) error {
+		if err := f(l); err != nil {
+			return fmt.Errorf("column %s: %w", l.column(), err)
+		}
+		return nil
+	}
+	if workers <= 1 || len(leaves) == 1 {
+		for _, l := range leaves {
+			if err := one(l); err != nil {
+				return err
 			}
 		}
 		return nil
 	}
 	var group errgroup.Group
-	group.SetLimit(w.spec.Workers)
-	for _, m := range movers {
-		group.Go(func() error {
-			return guard(name, func() error {
-				if err := f(m); err != nil {
-					return fmt.Errorf("column %s: %w", m.column(), err)
-				}
-				return nil
-			})
-		})
+	group.SetLimit(workers)
+	for _, l := range leaves {
+		group.Go(func() error { return guard(name, func() error { return one(l) }) })
 	}
 	return group.Wait()
 }
@@ -252,17 +256,20 @@ func (e *fileError) Error() string { return fmt.Sprintf("data file %s: %v", e.na
 
 func (e *fileError) Unwrap() error { return e.err }
 
-// guard names the input in errors and turns a panic of the Parquet library,
+// guard names the input, unless it is "", in errors and turns a panic of the Parquet library,
 // which damaged files can cause, into one.
 func guard(name string, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = &fileError{name, fmt.Errorf("damaged, or beyond the Parquet library: %v", p)}
+			err = fmt.Errorf("damaged, or beyond the Parquet library: %v", p)
+			if name != "" {
+				err = &fileError{name, err}
+			}
 		}
 	}()
 	err = f()
 	var named *fileError
-	if err != nil && !errors.As(err, &named) && !errors.Is(err, context.Canceled) && !errors.Is(err, errOutput) {
+	if err != nil && name != "" && !errors.As(err, &named) && !errors.Is(err, context.Canceled) && !errors.Is(err, errOutput) {
 		err = &fileError{name, err}
 	}
 	return err

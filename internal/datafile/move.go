@@ -12,7 +12,7 @@ import (
 	"tablectl/internal/types"
 )
 
-// mover moves the rows of one leaf from an input to the output.
+// mover moves the rows of one leaf from an input to a taker.
 type mover interface {
 	// open starts with a row group of the input.
 	open(rg *file.RowGroupReader) error
@@ -28,14 +28,14 @@ type mover interface {
 }
 
 // newMover makes the mover for a plan that has a source, a column of values T; it
-// puts them into the sink of the same leaf.
-func newMover[T parquet.ColumnTypes](p plan, descr *schema.Column, dst sink) (mover, error) {
+// puts them into the taker of the same leaf.
+func newMover[T parquet.ColumnTypes](p plan, descr *schema.Column, dst taker) (mover, error) {
 	src := source[T]{plan: p, leafReader: newLeafReader[T](p.source, descr.MaxDefinitionLevel(), descr.MaxRepetitionLevel())}
 	switch {
 	case p.donor:
 		return &donorMover[T]{source: src, dst: dst}, nil
 	case p.cast == nil:
-		typed, ok := dst.(*typedSink[T])
+		typed, ok := dst.(typedTaker[T])
 		if !ok {
 			return nil, fmt.Errorf("leaf %s: %T cannot take %s", p.leaf.name, dst, descr.PhysicalType())
 		}
@@ -85,11 +85,18 @@ func (s *source[T]) translate(defs []int16, entries int) ([]int16, error) {
 
 var errNull = fmt.Errorf("holds a null, or lacks the column, but the column is NOT NULL")
 
-// dictionary is what the input's writer found out: it kept the dictionary for
-// all pages of the column, or gave it up.
 func (s *source[T]) dictionary(md *metadata.FileMetaData, rowGroup int) bool {
-	chunk, err := md.RowGroup(rowGroup).ColumnChunk(s.plan.source)
-	if err != nil || s.plan.donor {
+	return dictionaryOf(s.plan, md, rowGroup)
+}
+
+// dictionaryOf is what the input's writer found out: it kept the dictionary for
+// all pages of the column, or gave it up.
+func dictionaryOf(p plan, md *metadata.FileMetaData, rowGroup int) bool {
+	if p.source < 0 {
+		return !p.fixed.Null
+	}
+	chunk, err := md.RowGroup(rowGroup).ColumnChunk(p.source)
+	if err != nil || p.donor {
 		return false
 	}
 	if stats := chunk.EncodingStats(); len(stats) > 0 {
@@ -103,13 +110,13 @@ func (s *source[T]) dictionary(md *metadata.FileMetaData, rowGroup int) bool {
 // directMover passes values through as they are.
 type directMover[T parquet.ColumnTypes] struct {
 	source[T]
-	dst  *typedSink[T]
+	dst  typedTaker[T]
 	same bool // levels need no translation
 }
 
 func (m *directMover[T]) move(n int64) error {
 	return m.rows(n, func(vals []T, defs, reps []int16) error {
-		if !m.same || defs == nil && m.dst.maxDef > 0 {
+		if !m.same || defs == nil && m.dst.maxDefinition() > 0 {
 			entries := len(vals)
 			if defs != nil {
 				entries = len(defs)
@@ -119,7 +126,7 @@ func (m *directMover[T]) move(n int64) error {
 				return err
 			}
 		}
-		if m.dst.maxDef == 0 {
+		if m.dst.maxDefinition() == 0 {
 			defs = nil
 		}
 		return m.dst.write(vals, defs, reps)
@@ -130,7 +137,7 @@ func (m *directMover[T]) move(n int64) error {
 type castMover[T parquet.ColumnTypes] struct {
 	source[T]
 	decode func(T) (types.Value, error)
-	dst    sink
+	dst    taker
 	cells  []types.Value
 }
 
@@ -176,7 +183,7 @@ func (m *castMover[T]) move(n int64) error {
 // leaf of the group tells where the group is.
 type donorMover[T parquet.ColumnTypes] struct {
 	source[T]
-	dst        sink
+	dst        taker
 	defs, reps []int16
 }
 
@@ -214,17 +221,19 @@ func (m *donorMover[T]) move(n int64) error {
 type fixedMover struct {
 	plan     plan
 	required bool // the column
-	dst      sink
+	dst      taker
 	vals     []types.Value
 	defs     []int16
 	reps     []int16
 }
 
-func (m *fixedMover) open(*file.RowGroupReader) error             { return nil }
-func (m *fixedMover) end() error                                  { return nil }
-func (m *fixedMover) column() string                              { return m.plan.leaf.name }
-func (m *fixedMover) weight(*metadata.RowGroupMetaData) int64     { return 0 }
-func (m *fixedMover) dictionary(*metadata.FileMetaData, int) bool { return !m.plan.fixed.Null }
+func (m *fixedMover) open(*file.RowGroupReader) error         { return nil }
+func (m *fixedMover) end() error                              { return nil }
+func (m *fixedMover) column() string                          { return m.plan.leaf.name }
+func (m *fixedMover) weight(*metadata.RowGroupMetaData) int64 { return 0 }
+func (m *fixedMover) dictionary(*metadata.FileMetaData, int) bool {
+	return dictionaryOf(m.plan, nil, 0)
+}
 
 func (m *fixedMover) move(n int64) error {
 	if m.required && m.plan.fixed.Null {

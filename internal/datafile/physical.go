@@ -6,6 +6,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/schema"
 
+	"tablectl/internal/merge"
 	"tablectl/internal/types"
 )
 
@@ -13,8 +14,10 @@ import (
 type physical interface {
 	// check refuses a column that cannot hold the declared type.
 	check(t types.Type, column *schema.Column) error
-	mover(p plan, column *schema.Column, dst sink) (mover, error)
+	mover(p plan, column *schema.Column, dst taker) (mover, error)
 	sink(l leaf, column *schema.Column, pageSize int64) (sink, error)
+	sortColumn(l leaf, column *schema.Column, index int, runs []*run) (sortColumn, error)
+	merged(l leaf, column *schema.Column, index int, runs []*run, f merge.Function, dst sink) (mergedLeaf, error)
 }
 
 // physicalOf finds what is made for a column.
@@ -48,10 +51,18 @@ func (values[T]) check(t types.Type, column *schema.Column) error {
 	return err
 }
 
-func (values[T]) mover(p plan, column *schema.Column, dst sink) (mover, error) {
+func (values[T]) mover(p plan, column *schema.Column, dst taker) (mover, error) {
 	return newMover[T](p, column, dst)
 }
 
 func (values[T]) sink(l leaf, column *schema.Column, pageSize int64) (sink, error) {
 	return newSink[T](l, column, pageSize)
+}
+
+func (values[T]) sortColumn(l leaf, column *schema.Column, index int, runs []*run) (sortColumn, error) {
+	return newTypedSort[T](l, column, index, runs)
+}
+
+func (values[T]) merged(l leaf, column *schema.Column, index int, runs []*run, f merge.Function, dst sink) (mergedLeaf, error) {
+	return newTypedMerge[T](l, column, index, runs, f, dst)
 }

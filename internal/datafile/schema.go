@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/schema"
@@ -51,6 +52,33 @@ func newTarget(fields []types.Field) (*target, error) {
 		return nil, err
 	}
 	return &target{fields: fields, root: root, schema: schema.NewSchema(root)}, nil
+}
+
+// leaves lists the leaves in the order of the schema's columns.
+func (t *target) leaves() []leaf {
+	var all []leaf
+	for i, f := range t.fields {
+		all = append(all, leavesOf(leaf{column: i, name: f.Name, typ: f.Type, top: f.Type.Scalar()})...)
+	}
+	return all
+}
+
+// leafOf is the index of the first leaf of a column.
+func (t *target) leafOf(column int) int {
+	return slices.IndexFunc(t.leaves(), func(l leaf) bool { return l.column == column })
+}
+
+// mover makes the mover for a plan, from a file of that schema.
+func (t *target) mover(p plan, source *schema.Schema, dst taker) (mover, error) {
+	if p.source < 0 {
+		return &fixedMover{plan: p, required: t.fields[p.leaf.column].Type.NotNull, dst: dst}, nil
+	}
+	column := source.Column(p.source)
+	kind, err := physicalOf(column)
+	if err != nil {
+		return nil, err
+	}
+	return kind.mover(p, column, dst)
 }
 
 func repetition(t types.Type) parquet.Repetition {

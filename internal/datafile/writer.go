@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/compress"
 	"github.com/apache/arrow-go/v18/parquet/file"
-	"github.com/apache/arrow-go/v18/parquet/metadata"
 )
 
 // writer writes the rows of all inputs into files that roll at the target size.
@@ -17,6 +17,7 @@ type writer struct {
 	target  *target
 	sinks   []sink
 	outputs []Output
+	keys    []int // columns of which the first and the last value of a file are kept
 
 	inputRead int64   // bytes of inputs that are done, the part of the open one included
 	ratio     float64 // of compressed to plain bytes, in the row group that is read
@@ -42,37 +43,37 @@ func (c *countingWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// movers makes the movers of an input, and with the first one the sinks.
+// newWriter makes a writer and its sinks.
+func newWriter(spec Spec) (*writer, error) {
+	target, err := newTarget(spec.Fields)
+	if err != nil {
+		return nil, err
+	}
+	w := &writer{spec: spec, target: target}
+	for i, l := range target.leaves() {
+		column := target.schema.Column(i)
+		kind, err := physicalOf(column)
+		if err != nil {
+			return nil, err
+		}
+		s, err := kind.sink(l, column, spec.PageSize)
+		if err != nil {
+			return nil, err
+		}
+		w.sinks = append(w.sinks, s)
+	}
+	return w, nil
+}
+
+// movers makes the movers of an input.
 func (w *writer) movers(in Input, r *file.Reader) ([]mover, error) {
 	plans, err := align(w.target, in, r.MetaData().Schema)
 	if err != nil {
 		return nil, err
 	}
-	if w.sinks == nil {
-		w.sinks = make([]sink, len(plans))
-		for i, p := range plans {
-			column := w.target.schema.Column(i)
-			kind, err := physicalOf(column)
-			if err != nil {
-				return nil, err
-			}
-			if w.sinks[i], err = kind.sink(p.leaf, column, w.spec.PageSize); err != nil {
-				return nil, err
-			}
-		}
-	}
 	movers := make([]mover, len(plans))
 	for i, p := range plans {
-		if p.source < 0 {
-			movers[i] = &fixedMover{plan: p, required: w.target.fields[p.leaf.column].Type.NotNull, dst: w.sinks[i]}
-			continue
-		}
-		column := r.MetaData().Schema.Column(p.source)
-		kind, err := physicalOf(column)
-		if err != nil {
-			return nil, err
-		}
-		if movers[i], err = kind.mover(p, column, w.sinks[i]); err != nil {
+		if movers[i], err = w.target.mover(p, r.MetaData().Schema, w.sinks[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -80,9 +81,9 @@ func (w *writer) movers(in Input, r *file.Reader) ([]mover, error) {
 }
 
 // begin makes sure that there is a file and a row group to write to.
-func (w *writer) begin(ctx context.Context, md *metadata.FileMetaData, rowGroup int, movers []mover) error {
+func (w *writer) begin(ctx context.Context, dictionary func(leaf int) bool) error {
 	if w.file == nil {
-		props, err := w.properties(md, rowGroup, movers)
+		props, err := w.properties(dictionary)
 		if err != nil {
 			return err
 		}
@@ -134,7 +135,7 @@ func (w *writer) beginSinks() {
 			}
 		}
 		for range leavesOf(leaf{typ: f.Type}) {
-			w.sinks[leaves].begin(mine)
+			w.sinks[leaves].begin(mine, slices.Contains(w.keys, column))
 			leaves++
 		}
 	}
@@ -157,7 +158,7 @@ func CheckCompression(name string) error {
 	return nil
 }
 
-func (w *writer) properties(md *metadata.FileMetaData, rowGroup int, movers []mover) (*parquet.WriterProperties, error) {
+func (w *writer) properties(dictionary func(leaf int) bool) (*parquet.WriterProperties, error) {
 	codec, ok := codecs[w.spec.Compression]
 	if !ok {
 		return nil, CheckCompression(w.spec.Compression)
@@ -171,9 +172,9 @@ func (w *writer) properties(md *metadata.FileMetaData, rowGroup int, movers []mo
 	if codec == compress.Codecs.Zstd {
 		props = append(props, parquet.WithCompressionLevel(w.spec.ZstdLevel))
 	}
-	for i, m := range movers {
+	for i := range w.sinks {
 		path := w.target.schema.Column(i).ColumnPath()
-		props = append(props, parquet.WithDictionaryPath(path, w.spec.Dictionary && m.dictionary(md, rowGroup)))
+		props = append(props, parquet.WithDictionaryPath(path, w.spec.Dictionary && dictionary(i)))
 		switch w.target.schema.Column(i).PhysicalType() {
 		case parquet.Types.Float, parquet.Types.Double:
 			// The Parquet library leaves NaN out of bounds. To the reference, which skips
@@ -293,6 +294,13 @@ func (w *writer) finish() error {
 		}
 		o.Stats[column] = s
 		leaves += len(leavesOf(leaf{typ: f.Type}))
+	}
+	for _, k := range w.keys {
+		low, high, err := w.sinks[w.target.leafOf(k)].ends()
+		if err != nil {
+			return err
+		}
+		o.MinKey, o.MaxKey = append(o.MinKey, low), append(o.MaxKey, high)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"path"
 	"slices"
+	"strings"
 
 	"tablectl/internal/binrow"
 	"tablectl/internal/fileio"
@@ -14,17 +15,17 @@ import (
 	"tablectl/table"
 )
 
-// Rows returns all rows of a snapshot of an append table as canonical text,
-// sorted. Every live file is read under the schema that wrote it and shown under
-// the table's schema. Nothing is left out: a table with primary keys or deletion
+// Rows returns all rows of a snapshot of an append table, or of one with primary
+// keys that is fully compacted, as canonical text, sorted. Every live file is read under the schema that wrote it and shown under
+// the table's schema. Nothing is left out: a table with rows to merge or with deletion
 // vectors, or a file that is not Parquet or holds only some columns, is an error, as
 // is a file whose size or number of rows is not what its manifest says.
 func Rows(ctx context.Context, t *table.Table, s *snapshot.Snapshot) ([]string, error) {
 	if s == nil {
 		return nil, nil
 	}
-	if len(t.Schema.PrimaryKeys) > 0 || t.Options.DeletionVectors {
-		return nil, fmt.Errorf("table %s is not a plain append table", t.Name())
+	if t.Options.DeletionVectors {
+		return nil, fmt.Errorf("table %s may have deletion vectors", t.Name())
 	}
 	buckets, err := snapshot.LiveFiles(ctx, t, s, table.Filter{})
 	if err != nil {
@@ -33,6 +34,9 @@ func Rows(ctx context.Context, t *table.Table, s *snapshot.Snapshot) ([]string, 
 	var lines []string
 	for _, b := range buckets {
 		for _, e := range b.Files {
+			if len(t.Schema.PrimaryKeys) > 0 && (e.File.Level == 0 || e.File.Level != b.Files[0].File.Level || *e.File.DeleteRowCount != 0) {
+				return nil, fmt.Errorf("data file %s has rows that are to be merged", e.File.FileName)
+			}
 			rows, err := FileRows(ctx, t, e)
 			if err != nil {
 				return nil, fmt.Errorf("data file %s: %w", e.File.FileName, err)
@@ -88,8 +92,8 @@ func projectAll(from, to []types.Field, rows [][]any) ([][]any, error) {
 // Unsupported is why a table is to be refused, or "" when it is to be compacted.
 // It knows the kinds of tables in testdata.
 func Unsupported(ctx context.Context, t *table.Table, s *snapshot.Snapshot) (string, error) {
-	if len(t.Schema.PrimaryKeys) > 0 {
-		return "primary keys", nil
+	if why := unsupportedMerge(t.Schema); why != "" {
+		return why, nil
 	}
 	for _, key := range []string{"deletion-vectors.enabled", "row-tracking.enabled", "data-evolution.enabled"} {
 		if t.Schema.Options[key] == "true" {
@@ -119,6 +123,27 @@ func Unsupported(ctx context.Context, t *table.Table, s *snapshot.Snapshot) (str
 		}
 	}
 	return "", nil
+}
+
+// unsupportedMerge is why the rows of a table with primary keys are not merged.
+func unsupportedMerge(s *table.Schema) string {
+	producer := s.Options["changelog-producer"]
+	switch {
+	case len(s.PrimaryKeys) == 0:
+		return ""
+	case s.Options["merge-engine"] == "first-row":
+		return "first-row"
+	case producer == "lookup" || producer == "full-compaction":
+		return "the changelog producer " + producer
+	case s.Options["bucket"] == "-2":
+		return "postpone buckets"
+	}
+	for k, v := range s.Options {
+		if strings.HasSuffix(k, ".aggregate-function") && slices.Contains([]string{"collect", "merge_map", "nested_update"}, v) {
+			return v
+		}
+	}
+	return ""
 }
 
 // Stats is what a manifest says of one column of a file: bounds that are null

@@ -1,0 +1,196 @@
+package datafile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"tablectl/internal/merge"
+	"tablectl/internal/types"
+)
+
+// MergeSpec says how rows with the same key become one. Columns are given by their
+// index in the Fields of the Spec.
+type MergeSpec struct {
+	Keys     []int // what rows are sorted by
+	Sequence int   // the column with the sequence number
+	Kind     int   // the column with the kind
+	// UserSequence are the columns that say which of two rows is the newer one,
+	// before the sequence number does.
+	UserSequence []int
+	Descending   bool // the least of them is the newest
+	Engine       *merge.Engine
+	Values       int // the first of the columns that the engine knows; it is the index of all that follow
+	DropDelete   bool
+	// Expired reports whether a row counts as absent, by the value of the column
+	// ExpireColumn. It may be nil.
+	Expired      func(v types.Value) bool
+	ExpireColumn int
+}
+
+// Merge writes the rows of sorted runs in the order of their keys, those with the
+// same key merged into one. A run is a list of files whose rows are strictly
+// ascending by key, within each and from each to the next. What is returned is as
+// for Concat.
+func Merge(ctx context.Context, runs [][]Input, m MergeSpec, spec Spec) (outputs []Output, err error) {
+	if len(runs) > maxRuns {
+		return nil, fmt.Errorf("%d sorted runs at once, at most %d are possible", len(runs), maxRuns)
+	}
+	w, err := newWriter(spec)
+	if err != nil {
+		return nil, err
+	}
+	w.keys = m.Keys
+	g := &merger{writer: w, spec: m}
+	for _, inputs := range runs {
+		g.runs = append(g.runs, newRun(ctx, w.target, inputs))
+	}
+	err = guard("", func() error { return g.run(ctx) })
+	for _, r := range g.runs {
+		err = errors.Join(err, r.Close())
+	}
+	if err == nil {
+		err = w.finish()
+	}
+	if err != nil {
+		w.abandon()
+	}
+	return w.outputs, err
+}
+
+// merger merges runs: a picker decides a batch of rows by looking at few columns,
+// then every leaf gathers its values.
+type merger struct {
+	*writer
+	spec   MergeSpec
+	runs   []*run
+	leaves []placedLeaf
+
+	rowBytes int64 // uncompressed, estimated
+}
+
+// placedLeaf is a leaf with the class that its rows are selected by.
+type placedLeaf struct {
+	mergedLeaf
+	class int
+}
+
+func (g *merger) run(ctx context.Context) error {
+	p, err := newPicker(g.spec, g.writer.target, g.runs)
+	if err != nil {
+		return err
+	}
+	if err := g.makeLeaves(); err != nil {
+		return err
+	}
+	if err := g.estimate(); err != nil {
+		return err
+	}
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		b, err := p.pick(int(g.writer.batch(maxBatch, g.rowBytes)))
+		if err != nil {
+			return err
+		}
+		if b.rows() == 0 {
+			break
+		}
+		if err := g.writer.begin(ctx, g.dictionary); err != nil {
+			return err
+		}
+		if err := g.write(b); err != nil {
+			return err
+		}
+		g.note(b)
+		if err := g.moved(int64(b.rows())); err != nil {
+			return err
+		}
+	}
+	if err := p.drain(); err != nil {
+		return err
+	}
+	return inParallel(g.writer.spec.Workers, "", g.leaves, func(l placedLeaf) error { return l.drain() })
+}
+
+// makeLeaves makes what gathers the leaves; sequence numbers and kinds come from
+// the picker.
+func (g *merger) makeLeaves() error {
+	for i, l := range g.target.leaves() {
+		if l.column == g.spec.Sequence || l.column == g.spec.Kind {
+			continue
+		}
+		c := merge.Column{Function: merge.Take()}
+		if l.column >= g.spec.Values {
+			c = g.spec.Engine.Columns[l.column-g.spec.Values]
+		}
+		column := g.target.schema.Column(i)
+		kind, err := physicalOf(column)
+		if err != nil {
+			return err
+		}
+		m, err := kind.merged(l, column, i, g.runs, c.Function, g.sinks[i])
+		if err != nil {
+			return err
+		}
+		g.leaves = append(g.leaves, placedLeaf{m, c.Class})
+	}
+	return nil
+}
+
+// estimate learns from the first file of each run how large rows are and how
+// well they compress.
+func (g *merger) estimate() error {
+	var plain, compressed, rows int64
+	for _, r := range g.runs {
+		f, err := r.file(0)
+		if err != nil {
+			return &fileError{r.inputs[0].Name, err}
+		}
+		for i := range f.parquet.NumRowGroups() {
+			p, c := sizes(f.parquet.MetaData().RowGroup(i))
+			plain, compressed, rows = plain+p, compressed+c, rows+f.parquet.MetaData().RowGroup(i).NumRows()
+		}
+	}
+	g.rowBytes = plain / max(rows, 1)
+	g.writer.ratio = min(float64(compressed)/float64(max(plain, 1)), 1)
+	return nil
+}
+
+// dictionary takes after the largest of the files that are open.
+func (g *merger) dictionary(leaf int) bool {
+	var largest *runFile
+	for _, r := range g.runs {
+		for _, f := range r.files {
+			if f != nil && f.parquet.NumRowGroups() > 0 && (largest == nil || f.size > largest.size) {
+				largest = f
+			}
+		}
+	}
+	return largest != nil && dictionaryOf(largest.plans[leaf], largest.parquet.MetaData(), 0)
+}
+
+func (g *merger) write(b *batch) error {
+	if err := g.sinks[g.target.leafOf(g.spec.Sequence)].(typedTaker[int64]).write(b.sequences, nil, nil); err != nil {
+		return err
+	}
+	if err := g.sinks[g.target.leafOf(g.spec.Kind)].(typedTaker[int32]).write(b.kinds, nil, nil); err != nil {
+		return err
+	}
+	return inParallel(g.writer.spec.Workers, "", g.leaves, func(l placedLeaf) error { return l.write(&b.classes[l.class]) })
+}
+
+// note keeps what a file's metadata says of its sequence numbers and kinds.
+func (g *merger) note(b *batch) {
+	o := &g.outputs[len(g.outputs)-1]
+	if g.rows == 0 {
+		o.MinSequence, o.MaxSequence = b.sequences[0], b.sequences[0]
+	}
+	for i, s := range b.sequences {
+		o.MinSequence, o.MaxSequence = min(o.MinSequence, s), max(o.MaxSequence, s)
+		if merge.Kind(b.kinds[i]).Retracts() {
+			o.Deletes++
+		}
+	}
+}
