@@ -97,7 +97,8 @@ func (t *Table) CheckSupported() error {
 			return fmt.Errorf("table %s uses %s, which compaction does not support: %w", t.Name(), r.feature, ErrUnsupported)
 		}
 	}
-	if f := t.Options.FileFormat; f != "parquet" && !(len(t.Schema.PrimaryKeys) > 0 && slices.Contains(slices.Collect(maps.Values(t.Options.MergeTree.Formats)), "parquet")) {
+	perLevel := len(t.Schema.PrimaryKeys) > 0 && slices.Contains(slices.Collect(maps.Values(t.Options.MergeTree.Formats)), "parquet")
+	if f := t.Options.FileFormat; f != "parquet" && !perLevel {
 		return fmt.Errorf("table %s writes %s files (file.format): only parquet can be written: %w", t.Name(), f, ErrUnsupported)
 	}
 	return nil

@@ -76,7 +76,7 @@ type placedLeaf struct {
 }
 
 func (g *merger) run(ctx context.Context) error {
-	p, err := newPicker(g.spec, g.writer.target, g.runs)
+	p, err := newPicker(g.spec, g.target, g.runs)
 	if err != nil {
 		return err
 	}
@@ -90,14 +90,14 @@ func (g *merger) run(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		b, err := p.pick(int(g.writer.batch(maxBatch, g.rowBytes)))
+		b, err := p.pick(int(g.batch(maxBatch, g.rowBytes)))
 		if err != nil {
 			return err
 		}
 		if b.rows() == 0 {
 			break
 		}
-		if err := g.writer.begin(ctx, g.dictionary); err != nil {
+		if err := g.begin(ctx, g.dictionary); err != nil {
 			return err
 		}
 		if err := g.write(b); err != nil {
@@ -154,7 +154,7 @@ func (g *merger) estimate() error {
 		}
 	}
 	g.rowBytes = plain / max(rows, 1)
-	g.writer.ratio = min(float64(compressed)/float64(max(plain, 1)), 1)
+	g.ratio = min(float64(compressed)/float64(max(plain, 1)), 1)
 	return nil
 }
 
