@@ -129,6 +129,11 @@ func unsupportedMerge(s schema) string {
 	case s.Options["bucket"] == "-2":
 		return "postpone buckets"
 	}
+	for key, value := range s.Options {
+		if strings.HasSuffix(key, ".aggregate-function") && value == "collect" {
+			return value
+		}
+	}
 	return ""
 }
 
