@@ -364,6 +364,8 @@ var skipTexts = map[compact.Skip]string{
 	compact.SkipTooFew:   "small, but too few together",
 	compact.SkipBeyond:   "beyond compaction.file-num-limit",
 	compact.SkipPostpone: "in postpone buckets",
+	compact.SkipMerged:   "merged already",
+	compact.SkipFewRuns:  "in too few sorted runs",
 }
 
 // why says in words what was left alone.
@@ -372,7 +374,7 @@ func (r compactResult) why(report *compact.Report) string {
 		return "the table has no snapshot"
 	}
 	var parts []string
-	for _, reason := range []compact.Skip{compact.SkipTooFew, compact.SkipLarge, compact.SkipBeyond, compact.SkipPostpone} {
+	for _, reason := range []compact.Skip{compact.SkipTooFew, compact.SkipLarge, compact.SkipBeyond, compact.SkipPostpone, compact.SkipMerged, compact.SkipFewRuns} {
 		if n := report.Plan.Skipped[reason]; n > 0 {
 			parts = append(parts, plural(n, "file")+" "+skipTexts[reason])
 		}

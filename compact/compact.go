@@ -2,7 +2,9 @@
 // publishes the result as one snapshot.
 //
 // A Plan holds Tasks; a task rewrites files of one bucket as one sequence of
-// files and yields a snapshot.CommitMessage. Table runs the whole: plan from the
+// files and yields a snapshot.CommitMessage. In tables with primary keys, the files of
+// a bucket are sorted runs on levels; a task merges some of them into files of a higher
+// level, and lifts files there that have nothing to be merged with. Table runs the whole: plan from the
 // latest snapshot, run the tasks with bounded concurrency, commit. Every layer is
 // all or nothing: a task that fails removes its own files, a run that fails
 // removes those of the tasks that had finished, and only a commit whose outcome is

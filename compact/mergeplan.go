@@ -28,7 +28,7 @@ type MergeStep struct {
 
 // mergeTree plans a bucket of a table with primary keys.
 func (p *planner) mergeTree(b snapshot.Bucket, strategy Strategy) error {
-	keys, err := newKeyRanges(p.schema, b.Files)
+	keys, err := snapshot.NewKeyRanges(p.schema, b.Files)
 	if err != nil {
 		return err
 	}
@@ -45,14 +45,18 @@ func (p *planner) mergeTree(b snapshot.Bucket, strategy Strategy) error {
 		picked = u.full(m.mustRewrite)
 	}
 	if picked == nil {
-		p.skip(SkipTooFew, len(b.Files))
+		reason := SkipFewRuns
+		if strategy == Full {
+			reason = SkipMerged
+		}
+		p.skip(reason, len(b.Files))
 		return nil
 	}
 	highest := runs[len(runs)-1].Level
 	m.unit = MergeUnit{Level: picked.level, DropDelete: picked.level != 0 && picked.level >= highest}
 	m.plan(picked)
 	if len(m.unit.Steps) == 0 {
-		p.skip(SkipLarge, len(b.Files))
+		p.skip(SkipMerged, len(b.Files))
 		return nil
 	}
 	if f := p.options.FormatAt(int(picked.level)); f != "parquet" && m.writes() {
@@ -60,7 +64,7 @@ func (p *planner) mergeTree(b snapshot.Bucket, strategy Strategy) error {
 			picked.level, f, table.ErrUnsupported)
 	}
 	inputs := m.inputs()
-	p.skip(SkipLarge, len(b.Files)-len(inputs))
+	p.skip(SkipMerged, len(b.Files)-len(inputs))
 	p.plan.Tasks = append(p.plan.Tasks, Task{
 		Partition: b.Partition, Bucket: b.Number, TotalBuckets: b.TotalBuckets, Inputs: inputs, Merge: &m.unit,
 	})
@@ -91,7 +95,7 @@ func lastFull(runs []SortedRun, level int32, zone *time.Location) *time.Time {
 // mergePlanner makes the steps of one unit.
 type mergePlanner struct {
 	*planner
-	keys     *keyRanges
+	keys     *snapshot.KeyRanges
 	maxLevel int32
 	unit     MergeUnit
 	pending  []Section

@@ -203,7 +203,7 @@ func (r *mergeRewriter) mergeSections(ctx context.Context, task Task, all []Sect
 	m.DropDelete = task.Merge.DropDelete
 	outputs, err := datafile.Merge(ctx, runs, m, spec)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("merge %s: %w", r.table.BucketName(task.Partition, task.Bucket), err)
 	}
 	return r.describe(ctx, task, outputs, created)
 }

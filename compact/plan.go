@@ -24,7 +24,7 @@ const (
 )
 
 // Task is a set of files of one bucket that are rewritten as one. Inputs are
-// in the order in which their rows are written.
+// in the order in which their rows are written, or, of a merge, in that of its steps.
 type Task struct {
 	Partition    []byte
 	Bucket       int32
@@ -57,6 +57,8 @@ const (
 	SkipTooFew   Skip = "too_few_files"
 	SkipBeyond   Skip = "beyond_file_num_limit"
 	SkipPostpone Skip = "postpone_bucket"
+	SkipMerged   Skip = "merged"              // of primary-key tables: where they belong already
+	SkipFewRuns  Skip = "too_few_sorted_runs" // of primary-key tables: not worth a minor compaction
 )
 
 // maxWeight keeps sums of sizes, which come from metadata, from overflowing.

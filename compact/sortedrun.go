@@ -6,10 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"tablectl/internal/binrow"
-	"tablectl/internal/types"
 	"tablectl/snapshot"
-	"tablectl/table"
 )
 
 // SortedRun is files of one bucket whose keys ascend from each to the next, none
@@ -26,55 +23,6 @@ func (r SortedRun) Bytes() int64 { return totalSize(r.Files) }
 // section (reference: IntervalPartition).
 type Section []SortedRun
 
-// keyRanges knows the lowest and the highest key of files.
-type keyRanges struct {
-	kinds  []types.Kind
-	ranges map[*snapshot.ManifestEntry]keyRange
-}
-
-type keyRange struct{ min, max []types.Value }
-
-// newKeyRanges decodes the key ranges of files; they come from manifests and are
-// not trusted.
-func newKeyRanges(s *table.Schema, files []*snapshot.ManifestEntry) (*keyRanges, error) {
-	k := &keyRanges{ranges: map[*snapshot.ManifestEntry]keyRange{}}
-	var ts []types.Type
-	for _, f := range s.KeyFields() {
-		ts, k.kinds = append(ts, f.Type), append(k.kinds, f.Type.Kind)
-	}
-	for _, e := range files {
-		low, err := binrow.Decode(e.File.MinKey, ts)
-		if err != nil {
-			return nil, fmt.Errorf("data file %s: lowest key: %w", e.File.FileName, err)
-		}
-		high, err := binrow.Decode(e.File.MaxKey, ts)
-		if err != nil {
-			return nil, fmt.Errorf("data file %s: highest key: %w", e.File.FileName, err)
-		}
-		if k.compare(low, high) > 0 {
-			return nil, fmt.Errorf("data file %s: its lowest key is above its highest", e.File.FileName)
-		}
-		k.ranges[e] = keyRange{low, high}
-	}
-	return k, nil
-}
-
-func (k *keyRanges) compare(a, b []types.Value) int {
-	for i, kind := range k.kinds {
-		if c := types.Compare(kind, a[i], b[i]); c != 0 {
-			return c
-		}
-	}
-	return 0
-}
-
-func (k *keyRanges) sort(files []*snapshot.ManifestEntry) {
-	slices.SortStableFunc(files, func(a, b *snapshot.ManifestEntry) int {
-		x, y := k.ranges[a], k.ranges[b]
-		return cmp.Or(k.compare(x.min, y.min), k.compare(x.max, y.max))
-	})
-}
-
 // newestFirst orders files of level 0 (reference: Levels).
 func newestFirst(a, b *snapshot.ManifestEntry) int {
 	created := func(e *snapshot.ManifestEntry) int64 {
@@ -90,7 +38,7 @@ func newestFirst(a, b *snapshot.ManifestEntry) int {
 
 // levelRuns are the runs of a bucket: the files of level 0, newest first, then
 // the levels that have files.
-func levelRuns(files []*snapshot.ManifestEntry, keys *keyRanges) ([]SortedRun, error) {
+func levelRuns(files []*snapshot.ManifestEntry, keys *snapshot.KeyRanges) ([]SortedRun, error) {
 	levels := map[int32][]*snapshot.ManifestEntry{}
 	for _, f := range files {
 		if f.File.Level < 0 {
@@ -111,11 +59,9 @@ func levelRuns(files []*snapshot.ManifestEntry, keys *keyRanges) ([]SortedRun, e
 	slices.Sort(numbers)
 	for _, level := range numbers {
 		run := SortedRun{Level: level, Files: levels[level]}
-		keys.sort(run.Files)
-		for i, f := range run.Files[1:] {
-			if before := run.Files[i]; keys.compare(keys.ranges[before].max, keys.ranges[f].min) >= 0 {
-				return nil, fmt.Errorf("data files %s and %s of level %d have overlapping keys", before.File.FileName, f.File.FileName, level)
-			}
+		keys.Sort(run.Files)
+		if a, b := keys.Overlap(run.Files); a != nil {
+			return nil, fmt.Errorf("data files %s and %s of level %d have overlapping keys", a.File.FileName, b.File.FileName, level)
 		}
 		runs = append(runs, run)
 	}
@@ -124,15 +70,15 @@ func levelRuns(files []*snapshot.ManifestEntry, keys *keyRanges) ([]SortedRun, e
 
 // sections splits files into sections in the order of their keys, each with as
 // few runs as possible.
-func sections(files []*snapshot.ManifestEntry, keys *keyRanges) []Section {
+func sections(files []*snapshot.ManifestEntry, keys *snapshot.KeyRanges) []Section {
 	sorted := slices.Clone(files)
-	keys.sort(sorted)
+	keys.Sort(sorted)
 	var all []Section
 	for len(sorted) > 0 {
-		n, bound := 1, keys.ranges[sorted[0]].max
-		for n < len(sorted) && keys.compare(keys.ranges[sorted[n]].min, bound) <= 0 {
-			if end := keys.ranges[sorted[n]].max; keys.compare(end, bound) > 0 {
-				bound = end
+		n, last := 1, sorted[0] // the one that ends last
+		for n < len(sorted) && !keys.Before(last, sorted[n]) {
+			if keys.CompareEnds(sorted[n], last) > 0 {
+				last = sorted[n]
 			}
 			n++
 		}
@@ -144,10 +90,10 @@ func sections(files []*snapshot.ManifestEntry, keys *keyRanges) []Section {
 
 // section puts files, sorted by key, into runs: each goes to the run that ends
 // first, if that ends before it.
-func section(files []*snapshot.ManifestEntry, keys *keyRanges) Section {
+func section(files []*snapshot.ManifestEntry, keys *snapshot.KeyRanges) Section {
 	h := &runHeap{keys: keys}
 	for _, f := range files {
-		if len(h.runs) > 0 && keys.compare(h.end(0), keys.ranges[f].min) < 0 {
+		if len(h.runs) > 0 && keys.Before(h.last(0), f) {
 			h.runs[0].Files = append(h.runs[0].Files, f)
 			heap.Fix(h, 0)
 			continue
@@ -160,16 +106,16 @@ func section(files []*snapshot.ManifestEntry, keys *keyRanges) Section {
 // runHeap has the run that ends first at its top.
 type runHeap struct {
 	runs []SortedRun
-	keys *keyRanges
+	keys *snapshot.KeyRanges
 }
 
-func (h *runHeap) end(i int) []types.Value {
+func (h *runHeap) last(i int) *snapshot.ManifestEntry {
 	files := h.runs[i].Files
-	return h.keys.ranges[files[len(files)-1]].max
+	return files[len(files)-1]
 }
 
 func (h *runHeap) Len() int           { return len(h.runs) }
-func (h *runHeap) Less(i, j int) bool { return h.keys.compare(h.end(i), h.end(j)) < 0 }
+func (h *runHeap) Less(i, j int) bool { return h.keys.CompareEnds(h.last(i), h.last(j)) < 0 }
 func (h *runHeap) Swap(i, j int)      { h.runs[i], h.runs[j] = h.runs[j], h.runs[i] }
 func (h *runHeap) Push(x any)         { h.runs = append(h.runs, x.(SortedRun)) }
 

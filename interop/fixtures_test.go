@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -246,6 +247,7 @@ func checkCompacted(t *testing.T, r *fixtureRun) {
 	}
 	if r.branch == "" {
 		t.Run("as-java", func(t *testing.T) { checkAsJava(t, r) })
+		t.Run("raw", func(t *testing.T) { checkRaw(t, r) })
 	}
 	t.Run("again", func(t *testing.T) { checkAgain(t, r) })
 	t.Run("history", func(t *testing.T) { checkHistory(t, r) })
@@ -304,6 +306,27 @@ func checkAsJava(t *testing.T, r *fixtureRun) {
 		}
 		t.Error(d)
 	}
+}
+
+// fileMember matches what a raw record tells of its file, which depends on where files roll.
+var fileMember = regexp.MustCompile(`"_file_seq":"[^"]*","_pos":[0-9]+,`)
+
+// checkRaw fails the test unless the records that are stored, with their sequence numbers and kinds, are
+// those that Java's compaction of the same table left.
+func checkRaw(t *testing.T, r *fixtureRun) {
+	t.Helper()
+	path := r.file("after_java_raw.jsonl")
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || allowed(r.name, "raw") != "" {
+		return
+	}
+	records := func(lines []string) []string {
+		var all []string
+		for _, l := range lines {
+			all = append(all, fileMember.ReplaceAllString(l, ""))
+		}
+		return sortedRows(all)
+	}
+	requireRows(t, records(dump(t, r.table, "--raw")), records(readRows(t, path)))
 }
 
 // checkAgain fails the test unless the second compaction found nothing to do and left the table alone.

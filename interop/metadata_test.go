@@ -73,7 +73,7 @@ const (
 )
 
 // allowedDifferences are the places where a table that tablectl compacted may differ from what Java makes
-// of it, and why. Fixture and place are patterns as of path.Match.
+// of it, and why. Fixture and place are patterns as of path.Match; the place "raw" is the stored records.
 var allowedDifferences = []struct{ fixture, place, why string }{
 	{
 		"many-files", "files/*/valueStats/*/*",

@@ -398,7 +398,7 @@ func (c *committer) checkConflicts(ctx context.Context, latest *Snapshot) error 
 		}
 		buckets[string(e.Partition)] = e.TotalBuckets
 	}
-	return checkKeyRanges(c.table, m.entries(), latest)
+	return c.checkKeyRanges(m.entries(), latest)
 }
 
 // writeHint points the hint at the new snapshot, unless others have gone on:

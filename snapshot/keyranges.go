@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -9,56 +10,108 @@ import (
 	"tablectl/table"
 )
 
-// checkKeyRanges makes sure that the files of each level above 0 of a bucket have
-// disjoint keys, as readers rely on (reference: ConflictDetection.checkKeyRange).
-// Others may have moved files to the level meanwhile.
-func checkKeyRanges(t *table.Table, entries []*ManifestEntry, latest *Snapshot) error {
-	if len(t.Schema.PrimaryKeys) == 0 {
-		return nil
-	}
+// KeyRanges knows the lowest and the highest key of files of a table with primary
+// keys.
+type KeyRanges struct {
+	kinds  []types.Kind
+	ranges map[*ManifestEntry]keyRange
+}
+
+type keyRange struct{ min, max []types.Value }
+
+// NewKeyRanges decodes the key ranges of files. They come from manifests and are
+// not trusted: one that cannot be read, or ends before it begins, is an error.
+func NewKeyRanges(s *table.Schema, files []*ManifestEntry) (*KeyRanges, error) {
+	k := &KeyRanges{ranges: make(map[*ManifestEntry]keyRange, len(files))}
 	var ts []types.Type
-	for _, f := range t.Schema.KeyFields() {
-		ts = append(ts, f.Type)
+	for _, f := range s.KeyFields() {
+		ts, k.kinds = append(ts, f.Type), append(k.kinds, f.Type.Kind)
 	}
-	compare := func(a, b []types.Value) int {
-		for i, typ := range ts {
-			if c := types.Compare(typ.Kind, a[i], b[i]); c != 0 {
-				return c
-			}
+	for _, e := range files {
+		low, err := binrow.Decode(e.File.MinKey, ts)
+		if err != nil {
+			return nil, fmt.Errorf("data file %s: lowest key: %w", e.File.FileName, err)
 		}
-		return 0
+		high, err := binrow.Decode(e.File.MaxKey, ts)
+		if err != nil {
+			return nil, fmt.Errorf("data file %s: highest key: %w", e.File.FileName, err)
+		}
+		if k.compare(low, high) > 0 {
+			return nil, fmt.Errorf("data file %s: its lowest key is above its highest", e.File.FileName)
+		}
+		k.ranges[e] = keyRange{low, high}
+	}
+	return k, nil
+}
+
+func (k *KeyRanges) compare(a, b []types.Value) int {
+	for i, kind := range k.kinds {
+		if c := types.Compare(kind, a[i], b[i]); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+// Before reports whether all keys of a are below all keys of b.
+func (k *KeyRanges) Before(a, b *ManifestEntry) bool {
+	return k.compare(k.ranges[a].max, k.ranges[b].min) < 0
+}
+
+// CompareEnds orders files by their highest keys.
+func (k *KeyRanges) CompareEnds(a, b *ManifestEntry) int {
+	return k.compare(k.ranges[a].max, k.ranges[b].max)
+}
+
+// Sort orders files by their lowest keys, then by their highest.
+func (k *KeyRanges) Sort(files []*ManifestEntry) {
+	slices.SortStableFunc(files, func(a, b *ManifestEntry) int {
+		return cmp.Or(k.compare(k.ranges[a].min, k.ranges[b].min), k.CompareEnds(a, b))
+	})
+}
+
+// Overlap returns two neighbours that are not disjoint among sorted files, or nils.
+func (k *KeyRanges) Overlap(sorted []*ManifestEntry) (a, b *ManifestEntry) {
+	for i := 1; i < len(sorted); i++ {
+		if !k.Before(sorted[i-1], sorted[i]) {
+			return sorted[i-1], sorted[i]
+		}
+	}
+	return nil, nil
+}
+
+// checkKeyRanges makes sure that every level above 0 to which the delta adds files
+// still has disjoint keys, as readers rely on (reference:
+// ConflictDetection.checkKeyRange): others may have moved files there meanwhile.
+func (c *committer) checkKeyRanges(live []*ManifestEntry, latest *Snapshot) error {
+	if len(c.table.Schema.PrimaryKeys) == 0 {
+		return nil
 	}
 	type place struct {
 		partition     string
 		bucket, level int32
 	}
-	type ranged struct {
-		entry    *ManifestEntry
-		min, max []types.Value
+	at := func(e *ManifestEntry) place { return place{string(e.Partition), e.Bucket, e.File.Level} }
+	levels := map[place][]*ManifestEntry{}
+	for i := range c.entries {
+		if e := &c.entries[i]; e.Kind == Add && e.File.Level > 0 {
+			levels[at(e)] = nil
+		}
 	}
-	levels := map[place][]ranged{}
-	for _, e := range entries {
-		if e.File.Level < 1 {
-			continue
+	for _, e := range live {
+		if files, ok := levels[at(e)]; ok {
+			levels[at(e)] = append(files, e)
 		}
-		low, err := binrow.Decode(e.File.MinKey, ts)
-		if err != nil {
-			return fmt.Errorf("data file %s: lowest key: %w", e.File.FileName, err)
-		}
-		high, err := binrow.Decode(e.File.MaxKey, ts)
-		if err != nil {
-			return fmt.Errorf("data file %s: highest key: %w", e.File.FileName, err)
-		}
-		p := place{string(e.Partition), e.Bucket, e.File.Level}
-		levels[p] = append(levels[p], ranged{e, low, high})
 	}
 	for p, files := range levels {
-		slices.SortFunc(files, func(a, b ranged) int { return compare(a.min, b.min) })
-		for i, f := range files[1:] {
-			if compare(files[i].max, f.min) >= 0 {
-				return fmt.Errorf("data files %s and %s of %s would overlap in level %d of snapshot %d: %w", files[i].entry.File.FileName,
-					f.entry.File.FileName, t.BucketName([]byte(p.partition), p.bucket), p.level, latest.ID+1, ErrConflict)
-			}
+		keys, err := NewKeyRanges(c.table.Schema, files)
+		if err != nil {
+			return err
+		}
+		keys.Sort(files)
+		if a, b := keys.Overlap(files); a != nil {
+			return fmt.Errorf("data files %s and %s of %s would overlap in level %d of snapshot %d: %w", a.File.FileName, b.File.FileName,
+				c.table.BucketName([]byte(p.partition), p.bucket), p.level, latest.ID+1, ErrConflict)
 		}
 	}
 	return nil

@@ -51,7 +51,7 @@ func (p *optionParser) mergeTree() MergeTree {
 		OffPeakStart:       p.integer("compaction.offpeak.start.hour", -1, -1, 23),
 		OffPeakEnd:         p.integer("compaction.offpeak.end.hour", -1, -1, 23),
 		OffPeakRatio:       p.integer("compaction.offpeak-ratio", 0, 0, math.MaxInt32),
-		FullIntervalMillis: p.duration("compaction.optimization-interval", -1),
+		FullIntervalMillis: p.millis("compaction.optimization-interval", -1),
 		TotalSize:          p.size("compaction.total-size-threshold", -1, 0),
 		IncrementalSize:    p.size("compaction.incremental-size-threshold", -1, 0),
 		ForceUpLevel0:      p.boolean("compaction.force-up-level-0", false),
@@ -61,7 +61,7 @@ func (p *optionParser) mergeTree() MergeTree {
 		ExpireSeconds:      -1,
 		ExpireField:        p.text("record-level.time-field", ""),
 	}
-	if millis := p.duration("record-level.expire-time", -1); millis >= 0 {
+	if millis := p.millis("record-level.expire-time", -1); millis >= 0 {
 		m.ExpireSeconds = millis / 1000
 	}
 	m.Levels = p.integer("num-levels", m.RunTrigger+1, 2, math.MaxInt32)

@@ -82,14 +82,22 @@ var fixedOptions = []string{
 	"bucket", "bucket-key", "type", "primary-key", "partition", "path", "branch", "merge-engine",
 	"sequence.field", "sequence.field.sort-order", "changelog-producer", "deletion-vectors.enabled", "row-tracking.enabled", "data-evolution.enabled", "clustering.incremental",
 	"data-file.path-directory", "partition.legacy-name", "partition.default-name",
+	"ignore-delete", "deduplicate.ignore-delete", "first-row.ignore-delete", "partial-update.ignore-delete",
+	"partial-update.remove-record-on-delete", "partial-update.remove-record-on-sequence-group", "aggregation.remove-record-on-delete",
+}
+
+// isFixed reports whether an option is one of those, or says how a column is merged:
+// another meaning for one run would change rows.
+func isFixed(key string) bool {
+	return slices.Contains(fixedOptions, key) || strings.HasPrefix(key, "fields.") && !strings.HasSuffix(key, ".stats-mode")
 }
 
 // ParseOptions reads the options of a table, overrides first. A value that
 // cannot be read is ErrInvalid and the message names the option; so is an
 // override of an option that must not change for one run.
 func ParseOptions(stored, overrides map[string]string) (Options, error) {
-	for _, key := range fixedOptions {
-		if v, ok := overrides[key]; ok && v != stored[key] {
+	for _, key := range slices.Sorted(maps.Keys(overrides)) {
+		if isFixed(key) && overrides[key] != stored[key] {
 			return Options{}, fmt.Errorf("option %s cannot be overridden for one run: %w", key, ErrInvalid)
 		}
 	}
@@ -152,9 +160,7 @@ func (p *optionParser) options() Options {
 // otherOptions are known beside those that Options holds: they decide what is
 // refused, or say what every run does anyway.
 var otherOptions = []string{
-	"aggregation.remove-record-on-delete", "chain-table.enabled", "deduplicate.ignore-delete", "first-row.ignore-delete", "force-lookup", "ignore-delete",
-	"partial-update.ignore-delete", "partial-update.remove-record-on-delete", "partial-update.remove-record-on-sequence-group",
-	"pk-clustering-override", "sequence.snapshot-ordering", "data-file.external-paths", "data-file.external-paths.strategy", "manifest.format", "map.storage-layout",
+	"chain-table.enabled", "force-lookup", "pk-clustering-override", "sequence.snapshot-ordering", "data-file.external-paths", "data-file.external-paths.strategy", "manifest.format", "map.storage-layout",
 	"variant.inferShreddingSchema", "variant.shreddingSchema", "write-only",
 }
 
@@ -265,6 +271,11 @@ func (p *optionParser) size(key string, def, least int64) int64 {
 }
 
 func (p *optionParser) duration(key string, defMillis int64) int64 {
+	return min(p.millis(key, defMillis), maxMillis)
+}
+
+// millis reads a duration that may be longer than any wait.
+func (p *optionParser) millis(key string, defMillis int64) int64 {
 	v, ok := p.lookup(key)
 	if !ok {
 		return defMillis
@@ -273,7 +284,7 @@ func (p *optionParser) duration(key string, defMillis int64) int64 {
 	if err != nil {
 		p.fail(key, v, "a duration such as 10 s")
 	}
-	return min(n, maxMillis)
+	return n
 }
 
 var quantity = regexp.MustCompile(`^\s*([0-9]+)\s*([a-zA-Z]*)\s*$`)

@@ -71,6 +71,7 @@ func TestOptionValues(t *testing.T) {
 		{"compaction.total-size-threshold", "1 kb", func(o Options) any { return o.MergeTree.TotalSize }, int64(1024)},
 		{"file.format.per.level", "0:Avro,3: orc", func(o Options) any { return o.FormatAt(0) + o.FormatAt(1) + o.FormatAt(3) }, "avroparquetorc"},
 		{"file.compression.per.level", "5:lz4", func(o Options) any { return o.CompressionAt(4) + o.CompressionAt(5) }, "zstdlz4"},
+		{"record-level.expire-time", "3000 d", func(o Options) any { return o.MergeTree.ExpireSeconds }, int64(3000 * 24 * 3600)},
 		{"record-level.expire-time", "1 h", func(o Options) any { return o.MergeTree.ExpireSeconds }, int64(3600)},
 		{"file.format", "ORC", func(o Options) any { return o.FileFormat }, "orc"},
 		{"file.compression", "LZ4", func(o Options) any { return o.Compression }, "lz4"},
@@ -155,7 +156,7 @@ func TestOptionOverrides(t *testing.T) {
 		t.Errorf("the stored options were changed to %v", stored)
 	}
 
-	for _, key := range fixedOptions {
+	for _, key := range append([]string{"fields.a.aggregate-function", "fields.a,b.sequence-group", "fields.default-aggregate-function"}, fixedOptions...) {
 		value := "1"
 		if strings.HasSuffix(key, ".enabled") || key == "partition.legacy-name" {
 			value = "true"

@@ -1,10 +1,13 @@
 // Package datafile moves rows between Parquet data files, column by column.
 //
 // Its task is "these files as one": Concat reads Inputs one after the other and
-// writes their rows into Outputs of about a target size. A leaf is one primitive
+// writes their rows into Outputs of about a target size; Merge reads sorted runs of
+// them side by side and writes one row for each key. A leaf is one primitive
 // column of a Parquet schema; a column of a scalar type is one leaf, a nested one
 // has several. Leaves move independently, in batches of rows, as typed values
-// with their definition and repetition levels; no row is ever put together. Where
+// with their definition and repetition levels; no row is ever put together. A merge
+// decides by the few columns that it is about which rows go on, and every leaf then
+// gathers those from windows on the runs. Where
 // an input was written under an older schema, its columns are found by field
 // id, and leaves are converted, or filled with nulls, on the way.
 //

@@ -62,9 +62,14 @@ func plainSpec(fields []types.Field) datafile.Spec {
 
 // concat runs Concat and reads the rows of its outputs, in order.
 func concat(ctx context.Context, inputs []datafile.Input, spec datafile.Spec) ([]datafile.Output, *outputs, [][]any, error) {
+	return write(func(spec datafile.Spec) ([]datafile.Output, error) { return datafile.Concat(ctx, inputs, spec) }, spec)
+}
+
+// write lets f write its outputs, and reads their rows, in order.
+func write(f func(spec datafile.Spec) ([]datafile.Output, error), spec datafile.Spec) ([]datafile.Output, *outputs, [][]any, error) {
 	var store outputs
 	spec.Create = store.create
-	done, err := datafile.Concat(ctx, inputs, spec)
+	done, err := f(spec)
 	if len(done) != len(store.files) {
 		return nil, nil, nil, fmt.Errorf("%d outputs in the result, %d were created: %w", len(done), len(store.files), err)
 	}

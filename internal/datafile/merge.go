@@ -117,7 +117,7 @@ func (g *merger) run(ctx context.Context) error {
 // makeLeaves makes what gathers the leaves; sequence numbers and kinds come from
 // the picker.
 func (g *merger) makeLeaves() error {
-	for i, l := range g.target.leaves() {
+	for i, l := range g.target.leaves {
 		if l.column == g.spec.Sequence || l.column == g.spec.Kind {
 			continue
 		}

@@ -1,7 +1,6 @@
 package datafile
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/apache/arrow-go/v18/parquet"
@@ -147,18 +146,14 @@ func (m *typedMerge[T]) seek(c *cursor[T], row int64) error {
 	if err := m.flush(); err != nil {
 		return err
 	}
-	if ok, err := c.seek(row); err != nil || !ok {
-		return errors.Join(err, missingRow(ok, row))
+	ok, err := c.seek(row)
+	if err == nil && !ok {
+		err = missingRow(row)
 	}
-	return nil
+	return err
 }
 
-func missingRow(ok bool, row int64) error {
-	if ok {
-		return nil
-	}
-	return fmt.Errorf("row %d of a sorted run is not there", row)
-}
+func missingRow(row int64) error { return fmt.Errorf("row %d of a sorted run is not there", row) }
 
 func (m *typedMerge[T]) copyRows(c *cursor[T], row int64, n int) error {
 	for n > 0 {

@@ -57,17 +57,17 @@ type version struct {
 
 func newPicker(spec MergeSpec, t *target, runs []*run) (*picker, error) {
 	p := &picker{spec: spec, runs: runs, heads: make([]head, len(runs))}
-	leaves := t.leaves()
 	column := func(i int) (sortColumn, error) {
-		at := slices.IndexFunc(leaves, func(l leaf) bool { return l.column == i })
-		if !leaves[at].top {
+		at := t.leafOf(i)
+		l := t.leaves[at]
+		if !l.top {
 			return nil, fmt.Errorf("column %s of type %s has no order", t.fields[i].Name, t.fields[i].Type)
 		}
 		kind, err := physicalOf(t.schema.Column(at))
 		if err != nil {
 			return nil, err
 		}
-		c, err := kind.sortColumn(leaves[at], t.schema.Column(at), at, runs)
+		c, err := kind.sortColumn(l, t.schema.Column(at), at, runs)
 		p.columns = append(p.columns, c)
 		return c, err
 	}
@@ -182,7 +182,10 @@ func (p *picker) seek(run int, h *head) error {
 		}
 		if !ok {
 			h.done = true
-			return missingRow(i == 0, h.row)
+			if i > 0 {
+				return missingRow(h.row)
+			}
+			return nil
 		}
 		h.limit = min(h.limit, c.end(run))
 	}
@@ -271,12 +274,14 @@ func (p *picker) expired(run int, row int64) (bool, error) {
 // its comparators). What the reference leaves open is decided by the age of the
 // files.
 func (p *picker) age(a, b version) int {
-	if c := compareBy(p.user, a.run, a.row, b.run, b.row); c != 0 {
-		nulls := slices.ContainsFunc(p.user, func(s sortColumn) bool { return s.null(a.run, a.row) != s.null(b.run, b.row) })
-		if p.spec.Descending && !nulls {
-			return -c
+	for _, u := range p.user {
+		c := u.compare(a.run, a.row, b.run, b.row)
+		if p.spec.Descending && u.null(a.run, a.row) == u.null(b.run, b.row) {
+			c = -c // nulls come first in both orders
 		}
-		return c
+		if c != 0 {
+			return c
+		}
 	}
 	if c := cmp.Compare(a.Sequence, b.Sequence); c != 0 {
 		return c

@@ -34,6 +34,7 @@ type target struct {
 	fields []types.Field
 	root   *schema.GroupNode
 	schema *schema.Schema
+	leaves []leaf // by column of the schema
 }
 
 // newTarget builds the schema exactly as the reference does (ParquetSchemaConverter):
@@ -51,21 +52,16 @@ func newTarget(fields []types.Field) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &target{fields: fields, root: root, schema: schema.NewSchema(root)}, nil
-}
-
-// leaves lists the leaves in the order of the schema's columns.
-func (t *target) leaves() []leaf {
-	var all []leaf
-	for i, f := range t.fields {
-		all = append(all, leavesOf(leaf{column: i, name: f.Name, typ: f.Type, top: f.Type.Scalar()})...)
+	t := &target{fields: fields, root: root, schema: schema.NewSchema(root)}
+	for i, f := range fields {
+		t.leaves = append(t.leaves, leavesOf(leaf{column: i, name: f.Name, typ: f.Type, top: f.Type.Scalar()})...)
 	}
-	return all
+	return t, nil
 }
 
 // leafOf is the index of the first leaf of a column.
 func (t *target) leafOf(column int) int {
-	return slices.IndexFunc(t.leaves(), func(l leaf) bool { return l.column == column })
+	return slices.IndexFunc(t.leaves, func(l leaf) bool { return l.column == column })
 }
 
 // mover makes the mover for a plan, from a file of that schema.

@@ -50,7 +50,7 @@ func newWriter(spec Spec) (*writer, error) {
 		return nil, err
 	}
 	w := &writer{spec: spec, target: target}
-	for i, l := range target.leaves() {
+	for i, l := range target.leaves {
 		column := target.schema.Column(i)
 		kind, err := physicalOf(column)
 		if err != nil {
@@ -126,18 +126,14 @@ func (w *writer) beginSinks() {
 		indexes = w.spec.NewIndex()
 	}
 	w.outputs[len(w.outputs)-1].Indexes = indexes
-	leaves := 0
-	for column, f := range w.target.fields {
+	for i, l := range w.target.leaves {
 		var mine []IndexBuilder
 		for _, ix := range indexes {
-			if ix.Column() == column {
+			if ix.Column() == l.column {
 				mine = append(mine, ix)
 			}
 		}
-		for range leavesOf(leaf{typ: f.Type}) {
-			w.sinks[leaves].begin(mine, slices.Contains(w.keys, column))
-			leaves++
-		}
+		w.sinks[i].begin(mine, slices.Contains(w.keys, l.column))
 	}
 	w.rows = 0
 }
@@ -286,14 +282,12 @@ func (w *writer) finish() error {
 	o := &w.outputs[len(w.outputs)-1]
 	o.Size, o.Rows = out.n, w.rows
 	o.Stats = make([]ColumnStats, len(w.target.fields))
-	leaves := 0
-	for column, f := range w.target.fields {
-		s, err := w.sinks[leaves].stats(w.spec.Stats[column])
+	for column := range w.target.fields {
+		s, err := w.sinks[w.target.leafOf(column)].stats(w.spec.Stats[column])
 		if err != nil {
 			return err
 		}
 		o.Stats[column] = s
-		leaves += len(leavesOf(leaf{typ: f.Type}))
 	}
 	for _, k := range w.keys {
 		low, high, err := w.sinks[w.target.leafOf(k)].ends()

@@ -19,7 +19,7 @@ FAILED=()
 begin() {
   C=$1
   if [ ${#WANT[@]} -gt 0 ] && [[ ! " ${WANT[*]} " == *" $C "* ]]; then return 1; fi
-  D=$WORK/$C ROWID="" MINOR=""
+  D=$WORK/$C ROWID="" MINOR="" COMPACT=""
   mkdir -p "$D/input"
   printf '%s\n' "$2" > "$D/README"
   : > "$D/input/steps.txt"
@@ -40,13 +40,14 @@ compacted() {
   step compact --table "$folder/wh.db/t" --no-expire --out "$folder.json" "$@"
   step files --table "$folder/wh.db/t" --out "after_java$name.json"
   step dump --table "$folder/wh.db/t" --out "$folder/rows.jsonl"
+  if [ -z "$name" ] && grep -q '"primaryKeys":\["' "$D/spec.json"; then step dump --table "$folder/wh.db/t" --raw --out after_java_raw.jsonl; fi
 }
 
 # finish: runs the steps and moves what a case holds to OUT
 finish() {
   echo "== $C"
   step dump --table wh.db/t --out expected.jsonl
-  compacted full "" --full
+  compacted full "" --full $COMPACT
   if [ -n "$MINOR" ]; then compacted minor _minor; fi
   if [ -n "$ROWID" ]; then step dump --table wh.db/t --row-id --out expected_rowid.jsonl; fi
   if ! (cd "$D" && "$PEER" batch input/steps.txt) > "$D/run.log" 2>&1; then
@@ -57,7 +58,7 @@ finish() {
     cp "$D/minor/rows.jsonl" "$D/expected_after_minor.jsonl"
   fi
   rm -rf "${OUT:?}/$C" && mkdir -p "$OUT/$C"
-  (cd "$D" && cp -r README spec.json wh.db expected*.jsonl after_java*.json "$OUT/$C/")
+  (cd "$D" && cp -r README spec.json wh.db expected*.jsonl after_java*.json* "$OUT/$C/")
 }
 
 # seq_rows from to: id, name, v, ts
@@ -329,6 +330,8 @@ finish; fi
 PKF='{"name":"k","type":"INT NOT NULL"},{"name":"v","type":"STRING"},{"name":"n","type":"BIGINT"}'
 # pk_rows first last tag [kind]
 pk_rows() { awk -v a=$1 -v z=$2 -v t="$3" -v kind="${4:-+I}" 'BEGIN{for(i=a;i<=z;i++)printf "{\"_kind\":\"%s\",\"k\":%d,\"v\":\"%s-%d\",\"n\":%d}\n",kind,i,t,i,i*10}'; }
+
+. "$HERE/make_pk_tables.sh"
 
 if begin pk-dedup-write-only "Primary-key table, deduplicate, bucket=1: two level-0 runs with overlapping keys and deletes of present and absent keys."; then
 spec <<X
