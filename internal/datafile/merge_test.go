@@ -72,26 +72,26 @@ func drawMerge(t *rapid.T) mergeCase {
 		values := drawValues(t)
 		var rows [][]any
 		for k := range keys {
-			if values.Rand.IntN(3) == 0 {
+			if values.IntN(3) == 0 {
 				continue
 			}
 			cell := func(v types.Value) any {
-				if values.Rand.IntN(4) == 0 {
+				if values.IntN(4) == 0 {
 					return nil
 				}
 				return v
 			}
-			small := func() int64 { return int64(values.Rand.IntN(4)) }
+			small := func() int64 { return int64(values.IntN(4)) }
 			text := func() types.Value { return types.Value{Bytes: []byte(strings.Repeat("v", 1+int(small())))} }
 			sequence++
-			kind := []merge.Kind{merge.Insert, merge.UpdateAfter, merge.Delete}[values.Rand.IntN(3)]
+			kind := []merge.Kind{merge.Insert, merge.UpdateAfter, merge.Delete}[values.IntN(3)]
 			rows = append(rows, []any{
 				types.Value{Int: sequence},
 				types.Value{Int: int64(kind)},
 				types.Value{Int: int64(k/2) - 10},
 				types.Value{Bytes: []byte{"ab"[k%2]}},
 				cell(types.Value{Int: small()}), cell(text()), cell(text()), cell(types.Value{Int: small()}),
-				nested(values.Rand.IntN(4), types.Value{Int: small()}),
+				nested(values.IntN(4), types.Value{Int: small()}),
 			})
 		}
 		if len(rows) > 0 {
