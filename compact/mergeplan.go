@@ -2,6 +2,7 @@ package compact
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -43,6 +44,8 @@ func (p *planner) mergeTree(b snapshot.Bucket, strategy Strategy) error {
 	picked := u.minor()
 	if strategy == Full {
 		picked = u.full(m.mustRewrite)
+	} else if picked != nil && !p.mergesApart(picked, b.Files) {
+		picked = u.all()
 	}
 	if picked == nil {
 		reason := SkipFewRuns
@@ -69,6 +72,31 @@ func (p *planner) mergeTree(b snapshot.Bucket, strategy Strategy) error {
 		Partition: b.Partition, Bucket: b.Number, TotalBuckets: b.TotalBuckets, Inputs: inputs, Merge: &m.unit,
 	})
 	return nil
+}
+
+// mergesApart reports whether the files of a unit can be merged without the others
+// of their bucket and no row changes by it.
+func (p *planner) mergesApart(picked *unit, files []*snapshot.ManifestEntry) bool {
+	if len(picked.files) == len(files) {
+		return true
+	}
+	in := map[*snapshot.ManifestEntry]bool{}
+	oldest, retracts := int64(math.MaxInt64), false
+	for _, e := range picked.files {
+		in[e] = true
+		oldest = min(oldest, e.File.MinSequenceNumber)
+		retracts = retracts || mayRetract(e)
+	}
+	ordered := len(p.options.MergeTree.SequenceFields) == 0
+	for _, e := range files {
+		ordered = ordered && (in[e] || e.File.MaxSequenceNumber < oldest)
+	}
+	return p.engine.InParts(ordered, retracts)
+}
+
+// mayRetract reports whether a file may have rows that retract others.
+func mayRetract(e *snapshot.ManifestEntry) bool {
+	return e.File.DeleteRowCount == nil || *e.File.DeleteRowCount > 0
 }
 
 // lastFull is when the newest file of the highest level was made.
@@ -147,9 +175,8 @@ func (m *mergePlanner) flush() {
 }
 
 func (m *mergePlanner) upgrade(f *snapshot.ManifestEntry) {
-	deletes := f.File.DeleteRowCount == nil || *f.File.DeleteRowCount > 0
 	switch {
-	case m.unit.Level == m.maxLevel && deletes, m.mustRewrite(f):
+	case m.unit.Level == m.maxLevel && mayRetract(f), m.mustRewrite(f):
 		m.merge(alone(f))
 	case f.File.Level != m.unit.Level:
 		m.unit.Steps = append(m.unit.Steps, MergeStep{Upgrade: f})

@@ -41,7 +41,7 @@ type mergeRewriter struct {
 
 func newMergeRewriter(f *taskFiles) (*mergeRewriter, error) {
 	s, o := f.table.Schema, f.table.Options.MergeTree
-	engine, err := newEngine(f.table)
+	engine, err := newEngine(s, f.table.Options)
 	if err != nil {
 		return nil, err
 	}
@@ -79,16 +79,15 @@ func newMergeRewriter(f *taskFiles) (*mergeRewriter, error) {
 }
 
 // newEngine makes the merge engine of a table.
-func newEngine(t *table.Table) (*merge.Engine, error) {
-	o := t.Options.MergeTree
+func newEngine(s *table.Schema, o table.Options) (*merge.Engine, error) {
 	e, err := merge.NewEngine(merge.Definition{
-		Engine: o.Engine, Fields: t.Schema.Fields, PrimaryKeys: t.Schema.PrimaryKeys, SequenceFields: o.SequenceFields, Options: t.Options.Raw,
+		Engine: o.MergeTree.Engine, Fields: s.Fields, PrimaryKeys: s.PrimaryKeys, SequenceFields: o.MergeTree.SequenceFields, Options: o.Raw,
 	})
 	switch {
 	case errors.Is(err, merge.ErrUnsupported):
-		return nil, fmt.Errorf("table %s: %w: %w", t.Name(), err, table.ErrUnsupported)
+		return nil, fmt.Errorf("%w: %w", err, table.ErrUnsupported)
 	case err != nil:
-		return nil, fmt.Errorf("table %s: %w: %w", t.Name(), err, table.ErrInvalid)
+		return nil, fmt.Errorf("%w: %w", err, table.ErrInvalid)
 	}
 	return e, nil
 }

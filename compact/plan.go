@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"tablectl/internal/merge"
 	"tablectl/snapshot"
 	"tablectl/table"
 )
@@ -79,6 +80,11 @@ func NewPlan(d Definition, base *snapshot.Snapshot, buckets []snapshot.Bucket, s
 	if p.expire, err = newExpiry(d.Schema, d.Options.MergeTree, d.Now); err != nil {
 		return nil, err
 	}
+	if len(d.Schema.PrimaryKeys) > 0 {
+		if p.engine, err = newEngine(d.Schema, d.Options); err != nil {
+			return nil, err
+		}
+	}
 	for _, b := range buckets {
 		switch {
 		case b.Number == table.PostponeBucket:
@@ -129,6 +135,7 @@ type planner struct {
 	schema  *table.Schema
 	now     time.Time
 	expire  *expiry
+	engine  *merge.Engine
 	plan    *Plan
 	room    int // files that may still be put into tasks
 }

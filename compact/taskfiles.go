@@ -50,8 +50,8 @@ func checkTable(t *table.Table) error {
 		return err
 	}
 	if len(t.Schema.PrimaryKeys) > 0 {
-		if _, err := newEngine(t); err != nil {
-			return err
+		if _, err := newEngine(t.Schema, t.Options); err != nil {
+			return fmt.Errorf("table %s: %w", t.Name(), err)
 		}
 	}
 	_, err := fileindex.ParseConfig(t.Options.Raw, t.Schema.Fields)

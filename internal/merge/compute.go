@@ -69,11 +69,15 @@ func arithmetic(name string, t types.Type, ignoreRetract bool) (Function, error)
 	default:
 		return Function{}, fmt.Errorf("the aggregate function %s needs a numeric column, not %s", name, t)
 	}
-	if name == "product" {
-		return computing(name, n.multiply, n.divide, nil, ignoreRetract), nil
+	// Where results are rounded, the order counts.
+	exact := anyParts
+	if n.floating() || name == "product" && t.Kind == types.Decimal {
+		exact = noParts
 	}
-	negate := func(v types.Value) (types.Value, error) { return n.negate(v) }
-	return computing(name, n.add, n.subtract, negate, ignoreRetract), nil
+	if name == "product" {
+		return computing(name, n.multiply, n.divide, nil, ignoreRetract).inParts(exact, ignoreRetract), nil
+	}
+	return computing(name, n.add, n.subtract, n.negate, ignoreRetract).inParts(exact, true), nil
 }
 
 // number computes with values of a numeric type.
@@ -222,7 +226,7 @@ func logical(name string, t types.Type, ignoreRetract bool) (Function, error) {
 			return types.Bool(a.Int != 0 && b.Int != 0), nil
 		}
 		return types.Bool(a.Int != 0 || b.Int != 0), nil
-	}, nil, nil, ignoreRetract), nil
+	}, nil, nil, ignoreRetract).inParts(anyParts, true), nil
 }
 
 // listAgg joins strings (reference: FieldListaggAgg).
@@ -251,7 +255,7 @@ func listAgg(t types.Type, delimiter []byte, distinct, ignoreRetract bool) (Func
 			}
 		}
 		return types.Value{Bytes: joined}, nil
-	}, nil, nil, ignoreRetract), nil
+	}, nil, nil, ignoreRetract).inParts(newestParts, true), nil
 }
 
 // tokens splits at a delimiter, or, where there is none, at blanks.

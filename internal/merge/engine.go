@@ -38,7 +38,10 @@ func NewEngine(d Definition) (*Engine, error) {
 	if b.Engine == "" {
 		b.Engine = Deduplicate
 	}
-	e := &Engine{name: b.Engine, classes: 1, ignoreDelete: b.ignoreDelete(), Columns: make([]Column, len(d.Fields))}
+	e := &Engine{name: b.Engine, classes: 1, ignoreDelete: b.ignoreDelete(), Columns: make([]Column, len(d.Fields)), follows: make([]bool, len(d.Fields))}
+	for i, f := range d.Fields {
+		e.follows[i] = slices.Contains(d.PrimaryKeys, f.Name) || slices.Contains(d.SequenceFields, f.Name)
+	}
 	var err error
 	switch e.name {
 	case Deduplicate:
@@ -173,6 +176,10 @@ func (b *builder) partialUpdate(e *Engine) error {
 		default:
 			if c.Function, err = b.function(f, name); err != nil {
 				return err
+			}
+			if c.Function.parts == newestParts {
+				// A version that is the newest of the key may be late in its group.
+				c.Function.parts = noParts
 			}
 		}
 	}

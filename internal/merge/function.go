@@ -11,6 +11,25 @@ import (
 type Function struct {
 	choose func(steps []Step, c Cells) (version int, err error)
 	fold   func(steps []Step, value func(version int) (types.Value, error)) (types.Value, error)
+
+	parts    parts
+	retracts bool // parts holds as well where versions retract
+}
+
+// parts says which versions of a key can be merged on their own first, with the
+// same result when what became of them is merged with the others.
+type parts uint8
+
+const (
+	noParts     parts = iota // none
+	newestParts              // the newest ones
+	anyParts                 // any of them
+)
+
+// inParts says in which parts a function can be merged.
+func (f Function) inParts(p parts, retracts bool) Function {
+	f.parts, f.retracts = p, retracts
+	return f
 }
 
 // Cells are the values of a column, by version.
@@ -60,7 +79,7 @@ var take = chooser(func(chosen int, s Step, _ Cells) (int, error) {
 		return s.Version, nil
 	}
 	return chosen, nil
-})
+}).inParts(newestParts, false)
 
 // Take is the function of columns that are the same in all versions: keys.
 func Take() Function { return take }
@@ -76,7 +95,7 @@ var takeGrouped = chooser(func(chosen int, s Step, _ Cells) (int, error) {
 	default:
 		return chosen, nil
 	}
-})
+}).inParts(newestParts, false)
 
 // takeNonNull is for columns outside of sequence groups: nulls do not overwrite.
 var takeNonNull = chooser(func(chosen int, s Step, c Cells) (int, error) {
@@ -84,7 +103,7 @@ var takeNonNull = chooser(func(chosen int, s Step, c Cells) (int, error) {
 		return s.Version, nil
 	}
 	return chosen, nil
-})
+}).inParts(newestParts, false)
 
 // errRetract is what functions say that cannot take back what they added.
 func errRetract(name string) error {
@@ -133,7 +152,7 @@ func choosing(name string, f firstLast, ignoreRetract bool) Function {
 			}
 		}
 		return chosen, nil
-	}}
+	}}.inParts(newestParts, ignoreRetract || f.last && !f.nonNull)
 }
 
 // extreme keeps the greatest or the least value (reference: FieldMaxAgg,
@@ -156,5 +175,5 @@ func extreme(name string, ignoreRetract bool) Function {
 			return s.Version, nil
 		}
 		return chosen, nil
-	})
+	}).inParts(anyParts, true)
 }

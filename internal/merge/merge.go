@@ -113,6 +113,7 @@ type Engine struct {
 	Groups [][]int
 
 	name         string
+	follows      []bool // by column: its value goes with what versions are ordered by
 	classes      int
 	ignoreDelete bool
 	removeOn     bool   // *.remove-record-on-delete
@@ -124,6 +125,30 @@ func (e *Engine) Name() string { return e.name }
 
 // Classes is the number of classes that columns have.
 func (e *Engine) Classes() int { return e.classes }
+
+// InParts reports whether the newest versions of a key can be merged on their own:
+// what becomes of them then stands for them when it is merged with the older ones,
+// and the row is the same as if all had been merged at once. ordered says that they
+// are the newest in the order in which they are merged, retracts that some of them
+// may retract.
+func (e *Engine) InParts(ordered, retracts bool) bool {
+	if e.name == Deduplicate {
+		return true
+	}
+	if retracts && (e.name == PartialUpdate || e.removeOn) {
+		return false
+	}
+	for i, c := range e.Columns {
+		f := c.Function
+		if e.follows[i] {
+			f = f.inParts(anyParts, ordered)
+		}
+		if f.parts == noParts || f.parts == newestParts && !ordered || retracts && !f.retracts {
+			return false
+		}
+	}
+	return true
+}
 
 // Merge folds two or more versions, oldest first. A key with one version is not
 // merged: it stays as it is.
