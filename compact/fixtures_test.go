@@ -40,6 +40,15 @@ func TestTables(t *testing.T) {
 	}
 }
 
+func sortSets(t *testing.T, tbl *table.Table, rows []string) []string {
+	t.Helper()
+	sorted, err := tabletest.SortSets(tbl.Options.Raw, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sorted
+}
+
 func compactFixture(t *testing.T, location, branch string, before, after []string) {
 	t.Helper()
 	target := location
@@ -71,7 +80,7 @@ func compactFixture(t *testing.T, location, branch string, before, after []strin
 	if report.After == nil {
 		after = before
 	}
-	if diff := tabletest.Diff(rowsOf(t, tbl, latestOf(t, tbl)), after); diff != "" {
+	if diff := tabletest.Diff(sortSets(t, tbl, rowsOf(t, tbl, latestOf(t, tbl))), sortSets(t, tbl, after)); diff != "" {
 		t.Errorf("after: %s", diff)
 	}
 	if base != nil && !keyed {

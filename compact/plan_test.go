@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -91,10 +92,22 @@ func mustPlan(t rapid.TB, o table.Options, buckets []snapshot.Bucket, strategy S
 //	bucket 0 of 2      the files that follow; without it, bucket 0 of none
 //	size seq, size seq external
 //	----   and the plan behind it
+//
+// For tables with primary keys see keyedFile.
 type planScript struct {
 	strategy Strategy
 	options  map[string]string
 	buckets  []snapshot.Bucket
+	keyed    bool
+	now      time.Time
+}
+
+// definition is the table of the script.
+func (c planScript) definition(o table.Options) Definition {
+	if c.keyed {
+		return Definition{Schema: keyedSchema, Options: o, Now: c.now}
+	}
+	return Definition{Schema: &table.Schema{}, Options: o}
 }
 
 // oddFiles are words behind a file that make it one that cannot be rewritten.
@@ -114,6 +127,14 @@ func parsePlanScript(lines []string) (planScript, error) {
 	for _, line := range lines {
 		if rest, ok := strings.CutPrefix(line, "plan"); ok {
 			c.strategy = cmp.Or(Strategy(strings.TrimSpace(rest)), Full)
+			continue
+		}
+		if hour, ok := strings.CutPrefix(line, "primary key, at "); ok {
+			now, err := time.ParseInLocation("15:04", hour, planZone)
+			if err != nil {
+				return c, err
+			}
+			c.keyed, c.now = true, now
 			continue
 		}
 		if key, value, ok := strings.Cut(line, "="); ok {
@@ -137,6 +158,13 @@ func parsePlanScript(lines []string) (planScript, error) {
 				return c, err
 			}
 			file := planFile(bytes, n)
+			if c.keyed {
+				if err := keyedFile(&file.File, words[2:]); err != nil {
+					return c, err
+				}
+				b.Files = append(b.Files, file)
+				continue
+			}
 			for _, odd := range words[2:] {
 				oddFiles[odd](&file.File)
 			}
@@ -153,11 +181,15 @@ func (c planScript) text(t *testing.T) string {
 		return err.Error() + "\n"
 	}
 	var b strings.Builder
-	plan, err := NewPlan(Definition{Schema: &table.Schema{}, Options: o}, nil, c.buckets, c.strategy)
+	plan, err := NewPlan(c.definition(o), nil, c.buckets, c.strategy)
 	if err != nil {
 		return err.Error() + "\n"
 	}
 	for _, task := range plan.Tasks {
+		if task.Merge != nil {
+			b.WriteString(mergeText(task))
+			continue
+		}
 		b.WriteString("task")
 		if len(c.buckets) > 1 {
 			fmt.Fprintf(&b, " of bucket %d", task.Bucket)
@@ -171,7 +203,14 @@ func (c planScript) text(t *testing.T) string {
 	for _, reason := range slices.Sorted(maps.Keys(plan.Skipped)) {
 		fmt.Fprintf(&b, "skipped: %d %s\n", plan.Skipped[reason], reason)
 	}
-	if again := mustPlan(t, o, afterRun(o, c.buckets, plan), c.strategy); len(again.Tasks) > 0 {
+	after := afterRun
+	if c.keyed {
+		after = afterMerge
+	}
+	again, err := NewPlan(c.definition(o), nil, after(o, c.buckets, plan), c.strategy)
+	if err != nil {
+		t.Error(err)
+	} else if len(again.Tasks) > 0 {
 		fmt.Fprintf(&b, "the next run has %d tasks\n", len(again.Tasks))
 	}
 	return b.String()
@@ -179,7 +218,7 @@ func (c planScript) text(t *testing.T) string {
 
 func TestPlans(t *testing.T) {
 	files, err := filepath.Glob("../testdata/plan/*.txt")
-	if err != nil || len(files) < 4 {
+	if err != nil || len(files) < 7 {
 		t.Fatalf("found %d plans: %v", len(files), err)
 	}
 	for _, file := range files {

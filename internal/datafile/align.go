@@ -148,7 +148,7 @@ func leavesOf(l leaf) []leaf {
 	case types.Array:
 		return part("element", *t.Element)
 	case types.Map, types.Multiset:
-		key, value := mapTypes(t)
+		key, value := t.EntryTypes()
 		return append(part("key", key), part("value", value)...)
 	case types.Row, types.Variant:
 		fields := t.Fields
@@ -193,8 +193,8 @@ func (a *aligner) content(l leaf, s steps, reps int16, old types.Type, n schema.
 		if err != nil {
 			return err
 		}
-		key, value := mapTypes(t)
-		oldKey, oldValue := mapTypes(old)
+		key, value := t.EntryTypes()
+		oldKey, oldValue := old.EntryTypes()
 		if !key.Same(oldKey) {
 			return fmt.Errorf("map keys of the type %s cannot become %s: %w", oldKey, key, ErrUnsupported)
 		}

@@ -109,7 +109,7 @@ func Check(ctx context.Context, in Input, spec Spec) error {
 		if err != nil {
 			return err
 		}
-		r, err := openInput(ctx, in)
+		r, err := openInput(ctx, in, 1)
 		if err != nil {
 			return err
 		}
@@ -144,7 +144,7 @@ func Concat(ctx context.Context, inputs []Input, spec Spec) ([]Output, error) {
 // concat moves all rows of one input.
 func (w *writer) concat(ctx context.Context, in Input) error {
 	return guard(in.Name, func() error {
-		r, err := openInput(ctx, in)
+		r, err := openInput(ctx, in, 1)
 		if err != nil {
 			return err
 		}

@@ -16,8 +16,8 @@ import (
 // untrusted.
 const (
 	maxPage       = 256 << 20 // bytes of one page, inflated
-	readAhead     = 8 << 20   // bytes of buffers for all leaves together
-	minReadBuffer = 32 << 10
+	readAhead     = 8 << 20   // bytes of buffers for all leaves of all files that are read at once
+	minReadBuffer = 8 << 10
 	maxReadBuffer = 512 << 10
 )
 
@@ -31,8 +31,9 @@ type openedInput struct {
 func (o *openedInput) Close() error { return errors.Join(o.parquet.Close(), o.raw.Close()) }
 
 // openInput opens a file and checks its footer: that it is Parquet, that it has
-// the rows that the manifest promised, and that its codecs can be read.
-func openInput(ctx context.Context, in Input) (*openedInput, error) {
+// the rows that the manifest promised, and that its codecs can be read. It is one of
+// so many that are read at once.
+func openInput(ctx context.Context, in Input, atOnce int) (*openedInput, error) {
 	raw, err := in.Open(ctx)
 	if err != nil {
 		return nil, err
@@ -41,7 +42,7 @@ func openInput(ctx context.Context, in Input) (*openedInput, error) {
 	props := parquet.NewReaderProperties(memory.DefaultAllocator)
 	props.BufferedStreamEnabled = true
 	props.MaxCompressedPageSize, props.MaxUncompressedPageSize = maxPage, maxPage
-	props.BufferSize = min(max(readAhead/int64(max(len(in.Fields), 1)), minReadBuffer), maxReadBuffer)
+	props.BufferSize = min(max(readAhead/int64(max(len(in.Fields), 1)*atOnce), minReadBuffer), maxReadBuffer)
 	o.parquet, err = file.NewParquetReader(io.NewSectionReader(raw, 0, raw.Size()), file.WithReadProps(props))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("read Parquet footer: %w", err), raw.Close())

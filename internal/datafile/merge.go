@@ -23,7 +23,8 @@ type MergeSpec struct {
 	Values       int // the first of the columns that the engine knows; it is the index of all that follow
 	DropDelete   bool
 	// Expired reports whether a row counts as absent, by the value of the column
-	// ExpireColumn. It may be nil.
+	// ExpireColumn. It may be nil. Without DropDelete no row is absent that may replace
+	// an older one in a file that is not merged.
 	Expired      func(v types.Value) bool
 	ExpireColumn int
 }
@@ -43,7 +44,7 @@ func Merge(ctx context.Context, runs [][]Input, m MergeSpec, spec Spec) (outputs
 	w.keys = m.Keys
 	g := &merger{writer: w, spec: m}
 	for _, inputs := range runs {
-		g.runs = append(g.runs, newRun(ctx, w.target, inputs))
+		g.runs = append(g.runs, newRun(ctx, w.target, inputs, len(runs)))
 	}
 	err = guard("", func() error { return g.run(ctx) })
 	for _, r := range g.runs {
@@ -117,24 +118,56 @@ func (g *merger) run(ctx context.Context) error {
 // makeLeaves makes what gathers the leaves; sequence numbers and kinds come from
 // the picker.
 func (g *merger) makeLeaves() error {
-	for i, l := range g.target.leaves {
-		if l.column == g.spec.Sequence || l.column == g.spec.Kind {
-			continue
+	for i := 0; i < len(g.target.leaves); {
+		l := g.target.leaves[i]
+		next := i + 1
+		for next < len(g.target.leaves) && g.target.leaves[next].column == l.column {
+			next++
 		}
-		c := merge.Column{Function: merge.Take()}
-		if l.column >= g.spec.Values {
-			c = g.spec.Engine.Columns[l.column-g.spec.Values]
+		var err error
+		if l.column != g.spec.Sequence && l.column != g.spec.Kind {
+			err = g.makeColumn(l.column, i, next)
 		}
-		column := g.target.schema.Column(i)
-		kind, err := physicalOf(column)
 		if err != nil {
 			return err
 		}
-		m, err := kind.merged(l, column, i, g.runs, c.Function, g.sinks[i])
+		i = next
+	}
+	return nil
+}
+
+// makeColumn makes what gathers the leaves from one to another, which are a column.
+func (g *merger) makeColumn(column, from, to int) error {
+	c := merge.Column{Function: merge.Take()}
+	if column >= g.spec.Values {
+		c = g.spec.Engine.Columns[column-g.spec.Values]
+	}
+	together := !g.target.leaves[from].top && !c.Function.Chooses()
+	own := c.Function
+	if together {
+		own = merge.Take()
+	}
+	var leaves []gatheredLeaf
+	for i := from; i < to; i++ {
+		descr := g.target.schema.Column(i)
+		kind, err := physicalOf(descr)
 		if err != nil {
 			return err
 		}
+		l, err := kind.merged(g.target.leaves[i], descr, i, g.runs, own, g.sinks[i])
+		if err != nil {
+			return err
+		}
+		leaves = append(leaves, l)
+	}
+	if together {
+		f := g.target.fields[column]
+		m, err := newNestedMerge(f.Name, f.Type, leaves, c.Function)
 		g.leaves = append(g.leaves, placedLeaf{m, c.Class})
+		return err
+	}
+	for _, l := range leaves {
+		g.leaves = append(g.leaves, placedLeaf{l, c.Class})
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ type typedMerge[T parquet.ColumnTypes] struct {
 	current  *fold // whose cells are looked at
 }
 
-func newTypedMerge[T parquet.ColumnTypes](l leaf, column *schema.Column, index int, runs []*run, f merge.Function, dst sink) (mergedLeaf, error) {
+func newTypedMerge[T parquet.ColumnTypes](l leaf, column *schema.Column, index int, runs []*run, f merge.Function, dst sink) (gatheredLeaf, error) {
 	e, err := newEncoding[T](l, column)
 	if err != nil {
 		return nil, err
@@ -94,28 +94,40 @@ func (m *typedMerge[T]) drain() error {
 }
 
 func (m *typedMerge[T]) write(s *selection) error {
+	if err := s.each(m.fold, m.copyRef); err != nil {
+		return err
+	}
+	return m.flush()
+}
+
+// each calls folded for every fold, and copied for every piece of consecutive rows
+// of a run.
+func (s *selection) each(folded func(f *fold) error, copied func(r rowRef, n int) error) error {
 	for i := 0; i < len(s.refs); {
 		r := s.refs[i]
 		if r&foldBit != 0 {
-			if err := m.fold(&s.folds[r&^foldBit]); err != nil {
+			if err := folded(&s.folds[r&^foldBit]); err != nil {
 				return err
 			}
 			i++
-		} else {
-			n := 1
-			for i+n < len(s.refs) && s.refs[i+n] == r+rowRef(n) {
-				n++
-			}
-			if err := m.copyRows(m.cursors[r.run()], r.row(), n); err != nil {
-				return err
-			}
-			i += n
+			continue
 		}
-		if max(len(m.out.vals), len(m.out.defs)) >= flushEntries {
-			if err := m.flush(); err != nil {
-				return err
-			}
+		n := 1
+		for i+n < len(s.refs) && s.refs[i+n] == r+rowRef(n) {
+			n++
 		}
+		if err := copied(r, n); err != nil {
+			return err
+		}
+		i += n
+	}
+	return nil
+}
+
+// flushFull writes what was gathered once it is worth it.
+func (m *typedMerge[T]) flushFull() error {
+	if max(len(m.out.vals), len(m.out.defs)) < flushEntries {
+		return nil
 	}
 	return m.flush()
 }
@@ -155,7 +167,9 @@ func (m *typedMerge[T]) seek(c *cursor[T], row int64) error {
 
 func missingRow(row int64) error { return fmt.Errorf("row %d of a sorted run is not there", row) }
 
-func (m *typedMerge[T]) copyRows(c *cursor[T], row int64, n int) error {
+// copyRef gathers n rows from one on.
+func (m *typedMerge[T]) copyRef(r rowRef, n int) error {
+	c, row := m.cursors[r.run()], r.row()
 	for n > 0 {
 		if err := m.seek(c, row); err != nil {
 			return err
@@ -164,10 +178,49 @@ func (m *typedMerge[T]) copyRows(c *cursor[T], row int64, n int) error {
 		c.win.copyTo(&m.out, row, k)
 		row, n = row+int64(k), n-k
 	}
-	return nil
+	return m.flushFull()
+}
+
+// row is a row of a run. It is valid until the window of the run moves.
+func (m *typedMerge[T]) row(r rowRef) (leafRow, error) {
+	c := m.cursors[r.run()]
+	if err := m.seek(c, r.row()); err != nil {
+		return leafRow{}, err
+	}
+	var found entries[T]
+	c.win.copyTo(&found, r.row(), 1)
+	row := leafRow{defs: found.defs, reps: found.reps}
+	for _, v := range found.vals {
+		decoded, err := c.win.decode(v)
+		if err != nil {
+			return row, err
+		}
+		row.vals = append(row.vals, decoded)
+	}
+	return row, nil
+}
+
+// put gathers a row that was computed.
+func (m *typedMerge[T]) put(row leafRow) error {
+	for _, v := range row.vals {
+		stored, err := m.cursors[0].win.encode(v)
+		if err != nil {
+			return err
+		}
+		m.out.vals = append(m.out.vals, stored)
+	}
+	m.out.defs, m.out.reps = append(m.out.defs, row.defs...), append(m.out.reps, row.reps...)
+	return m.flushFull()
 }
 
 func (m *typedMerge[T]) fold(f *fold) error {
+	if err := m.folded(f); err != nil {
+		return err
+	}
+	return m.flushFull()
+}
+
+func (m *typedMerge[T]) folded(f *fold) error {
 	for _, s := range f.steps {
 		r := f.versions[s.Version]
 		if err := m.seek(m.cursors[r.run()], r.row()); err != nil {

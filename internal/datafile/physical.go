@@ -17,7 +17,7 @@ type physical interface {
 	mover(p plan, column *schema.Column, dst taker) (mover, error)
 	sink(l leaf, column *schema.Column, pageSize int64) (sink, error)
 	sortColumn(l leaf, column *schema.Column, index int, runs []*run) (sortColumn, error)
-	merged(l leaf, column *schema.Column, index int, runs []*run, f merge.Function, dst sink) (mergedLeaf, error)
+	merged(l leaf, column *schema.Column, index int, runs []*run, f merge.Function, dst sink) (gatheredLeaf, error)
 }
 
 // physicalOf finds what is made for a column.
@@ -63,6 +63,6 @@ func (values[T]) sortColumn(l leaf, column *schema.Column, index int, runs []*ru
 	return newTypedSort[T](l, column, index, runs)
 }
 
-func (values[T]) merged(l leaf, column *schema.Column, index int, runs []*run, f merge.Function, dst sink) (mergedLeaf, error) {
+func (values[T]) merged(l leaf, column *schema.Column, index int, runs []*run, f merge.Function, dst sink) (gatheredLeaf, error) {
 	return newTypedMerge[T](l, column, index, runs, f, dst)
 }

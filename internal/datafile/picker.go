@@ -259,8 +259,10 @@ func (p *picker) gather() error {
 	return nil
 }
 
+// expired reports whether a version is to be left out. One that replaces others is
+// kept as long as there may be older ones elsewhere, which would come back.
 func (p *picker) expired(run int, row int64) (bool, error) {
-	if p.expire == nil {
+	if p.expire == nil || !p.spec.DropDelete && p.spec.Engine.Chooses() {
 		return false, nil
 	}
 	v, err := p.expire.value(run, row)

@@ -28,10 +28,11 @@ type runFile struct {
 	left  int // cursors that are done with it
 }
 
-func newRun(ctx context.Context, t *target, inputs []Input) *run {
+// newRun makes a run that is one of so many.
+func newRun(ctx context.Context, t *target, inputs []Input, runs int) *run {
 	return &run{
 		inputs: inputs, target: t, files: make([]*runFile, len(inputs)),
-		open: func(in Input) (*openedInput, error) { return openInput(ctx, in) },
+		open: func(in Input) (*openedInput, error) { return openInput(ctx, in, runs) },
 	}
 }
 

@@ -101,7 +101,7 @@ func node(name string, t types.Type, id, column, depth int) (schema.Node, error)
 		}
 		return schema.NewGroupNodeLogical(name, rep, schema.FieldList{list}, schema.NewListLogicalType(), int32(id))
 	case types.Map, types.Multiset:
-		keyType, valueType := mapTypes(t)
+		keyType, valueType := t.EntryTypes()
 		key, err := node("key", keyType, nestedIDBase-column*nestedIDDepth-below, column, below)
 		if err != nil {
 			return nil, err
@@ -142,18 +142,6 @@ func node(name string, t types.Type, id, column, depth int) (schema.Node, error)
 var variantFields = []types.Field{
 	{ID: 0, Name: "value", Type: types.Type{Kind: types.Varbinary, Length: types.MaxLength, NotNull: true}},
 	{ID: 1, Name: "metadata", Type: types.Type{Kind: types.Varbinary, Length: types.MaxLength, NotNull: true}},
-}
-
-// mapTypes returns the types of keys and values: keys are never null, and a
-// MULTISET maps its elements to their counts.
-func mapTypes(t types.Type) (key, value types.Type) {
-	if t.Kind == types.Multiset {
-		key, value = *t.Element, types.Type{Kind: types.Int, NotNull: true}
-	} else {
-		key, value = *t.Key, *t.Element
-	}
-	key.NotNull = true
-	return key, value
 }
 
 func scalarNode(name string, rep parquet.Repetition, t types.Type, id int32) (schema.Node, error) {

@@ -25,6 +25,33 @@ func computing(name string, add, retract binary, negate func(types.Value) (types
 		}
 		return add(a, b)
 	}
+	f := folding{name: name, add: agg, late: func(acc, in types.Value) (types.Value, error) { return agg(in, acc) }}
+	if retract != nil {
+		f.retract = func(acc, in types.Value) (types.Value, error) {
+			switch {
+			case in.Null:
+				return acc, nil
+			case acc.Null && negate != nil:
+				return negate(in)
+			case acc.Null:
+				return acc, nil
+			}
+			return retract(acc, in)
+		}
+	}
+	return f.function(ignoreRetract)
+}
+
+// folding is what one version does to the value of those before it, either of which
+// may be null.
+type folding struct {
+	name    string
+	add     binary
+	late    binary // for a version that is older
+	retract binary // nil cannot
+}
+
+func (f folding) function(ignoreRetract bool) Function {
 	return Function{fold: func(steps []Step, value func(int) (types.Value, error)) (types.Value, error) {
 		acc := types.NullValue
 		for _, s := range steps {
@@ -36,24 +63,20 @@ func computing(name string, add, retract binary, negate func(types.Value) (types
 			case Set:
 				acc = v
 			case Add:
-				acc, err = agg(acc, v)
+				acc, err = f.add(acc, v)
 			case AddLate:
-				acc, err = agg(v, acc)
+				acc, err = f.late(acc, v)
 			case Retract, RetractLate:
 				switch {
 				case ignoreRetract:
-				case retract == nil:
-					return acc, errRetract(name)
-				case v.Null:
-				case acc.Null && negate != nil:
-					acc, err = negate(v)
-				case acc.Null:
+				case f.retract == nil:
+					return acc, errRetract(f.name)
 				default:
-					acc, err = retract(acc, v)
+					acc, err = f.retract(acc, v)
 				}
 			}
 			if err != nil {
-				return acc, fmt.Errorf("%s: %w", name, err)
+				return acc, fmt.Errorf("%s: %w", f.name, err)
 			}
 		}
 		return acc, nil
@@ -150,8 +173,8 @@ func (n number) big(v types.Value) *big.Int {
 }
 
 // linear is the result of adding. A decimal of up to 18 digits may get more
-// digits than it was declared with, as long as it can be stored (reference:
-// DecimalUtils.add).
+// digits than it was declared with, as long as it can be stored; one that 64 bits do
+// not hold is null (reference: DecimalUtils.add).
 func (n number) linear(result *big.Int) (types.Value, error) {
 	low, high := int64(math.MinInt64), int64(math.MaxInt64)
 	switch n.t.Kind {
@@ -169,6 +192,9 @@ func (n number) linear(result *big.Int) (types.Value, error) {
 	case types.Int:
 		low, high = math.MinInt32, math.MaxInt32
 	default:
+	}
+	if !result.IsInt64() && n.t.Kind == types.Decimal && n.t.Precision > 9 {
+		return types.NullValue, nil
 	}
 	if !result.IsInt64() || result.Int64() < low || result.Int64() > high {
 		return types.Value{}, fmt.Errorf("the result %s does not fit the type %s", result, n.t)

@@ -308,7 +308,18 @@ func (b *builder) function(f types.Field, name string) (Function, error) {
 			delimiter = ","
 		}
 		fn, err = listAgg(f.Type, []byte(delimiter), b.enabled(fieldsPrefix+f.Name+".distinct"), ignore)
-	case "collect", "merge_map", "merge_map_with_keytime", "nested_update", "nested_partial_update", "rbm32", "rbm64", "hll_sketch", "theta_sketch":
+	case "collect":
+		fn, err = collect(f.Type, b.enabled(fieldsPrefix+f.Name+".distinct"), ignore)
+	case "merge_map":
+		fn, err = mergeMap(f.Type, ignore)
+	case "merge_map_with_keytime":
+		fn, err = mergeMapByTime(f.Type, b.Options[fieldsPrefix+f.Name+".ts-field"], ignore)
+	case "nested_update", "nested_partial_update":
+		var rows nestedRows
+		if rows, err = b.nestedRows(f, name); err == nil {
+			fn, err = rows.function(name, ignore)
+		}
+	case "rbm32", "rbm64", "hll_sketch", "theta_sketch":
 		return fail("the aggregate function %s: %w", name, ErrUnsupported)
 	default:
 		return fail("there is no aggregate function %q", name)

@@ -92,10 +92,11 @@ func (r *Result) add(class int, op Op, version int) {
 	r.Steps[class] = append(r.Steps[class], Step{op, version})
 }
 
-// setAll makes the row that of one version.
+// setAll makes the row that of one version. The steps before stay: functions that
+// keep the first value have seen it.
 func (r *Result) setAll(version int) {
 	for i := range r.Steps {
-		r.Steps[i] = append(r.Steps[i][:0], Step{Set, version})
+		r.add(i, Set, version)
 	}
 }
 
@@ -122,6 +123,10 @@ type Engine struct {
 
 // Name is the value of the option merge-engine.
 func (e *Engine) Name() string { return e.name }
+
+// Chooses reports whether a row is always that of one version, which replaces the
+// others.
+func (e *Engine) Chooses() bool { return e.name == Deduplicate }
 
 // Classes is the number of classes that columns have.
 func (e *Engine) Classes() int { return e.classes }

@@ -6,7 +6,6 @@ import (
 	"math"
 	"path"
 	"slices"
-	"strings"
 
 	"tablectl/internal/binrow"
 	"tablectl/internal/fileio"
@@ -137,11 +136,6 @@ func unsupportedMerge(s *table.Schema) string {
 		return "the changelog producer " + producer
 	case s.Options["bucket"] == "-2":
 		return "postpone buckets"
-	}
-	for k, v := range s.Options {
-		if strings.HasSuffix(k, ".aggregate-function") && slices.Contains([]string{"collect", "merge_map", "nested_update"}, v) {
-			return v
-		}
 	}
 	return ""
 }

@@ -84,6 +84,18 @@ type Field struct {
 // and not the types that Paimon keeps in a form of their own.
 func (t Type) Scalar() bool { return t.Kind >= Char && t.Kind <= TimestampLTZ }
 
+// EntryTypes returns the types of keys and values of a MAP or MULTISET: keys are
+// never null, and a MULTISET maps its elements to their counts.
+func (t Type) EntryTypes() (key, value Type) {
+	if t.Kind == Multiset {
+		key, value = *t.Element, Type{Kind: Int, NotNull: true}
+	} else {
+		key, value = *t.Key, *t.Element
+	}
+	key.NotNull = true
+	return key, value
+}
+
 // Same reports whether two types store the same values in the same form. Unlike
 // ==, it looks through pointers; nullability and the names of row members do not
 // matter, ids do.

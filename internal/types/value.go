@@ -7,8 +7,8 @@ import (
 	"math/big"
 )
 
-// Value is one cell of a scalar type. Which member holds it depends on the
-// type's Kind; the zero Value is a valid non-null cell only for numeric kinds.
+// Value is one cell. Which member holds it depends on the type's Kind; the zero
+// Value is a valid non-null cell only for numeric and nested kinds.
 type Value struct {
 	Null bool
 
@@ -24,6 +24,10 @@ type Value struct {
 	Bytes []byte
 	// Unscaled: DECIMAL, the value times ten to the power of the type's scale.
 	Unscaled *big.Int
+	// Items: the elements of an ARRAY, the members of a ROW, the keys and values of a
+	// MAP in turn, the elements and counts of a MULTISET in turn, and the value and
+	// the metadata of a VARIANT.
+	Items []Value
 }
 
 // NullValue is the null cell of any type.
