@@ -41,15 +41,43 @@ func (s javaStep) String() string {
 // A javaPeer is a Java peer that takes steps as long as it runs: starting one takes seconds, a step
 // milliseconds.
 type javaPeer struct {
-	mu     sync.Mutex
 	cmd    *exec.Cmd
 	in     io.WriteCloser
 	out    *bufio.Reader
 	stderr bytes.Buffer
 }
 
-// sharedJava serves all tests but those that need a second, concurrent process.
-var sharedJava javaPeer
+// A javaPool has as many peers as are needed at once, and keeps them.
+type javaPool struct {
+	mu   sync.Mutex
+	idle []*javaPeer
+}
+
+// sharedJava serves all tests but those that need a concurrent process of their own.
+var sharedJava javaPool
+
+// run has an idle peer run the steps.
+func (p *javaPool) run(steps ...javaStep) ([]error, error) {
+	p.mu.Lock()
+	peer := &javaPeer{}
+	if n := len(p.idle); n > 0 {
+		peer, p.idle = p.idle[n-1], p.idle[:n-1]
+	}
+	p.mu.Unlock()
+	failures, err := peer.run(steps...)
+	p.mu.Lock()
+	p.idle = append(p.idle, peer)
+	p.mu.Unlock()
+	return failures, err
+}
+
+// stop ends the peers. None may be in use.
+func (p *javaPool) stop() {
+	for _, peer := range p.idle {
+		peer.stop()
+	}
+	p.idle = nil
+}
 
 // start starts the peer unless it runs.
 func (p *javaPeer) start() error {
@@ -57,7 +85,7 @@ func (p *javaPeer) start() error {
 		return nil
 	}
 	cmd := exec.Command(filepath.Join("java", "peer.sh"), "batch", "-")
-	cmd.Env = append(os.Environ(), "JAVA_OPTS=-Xmx1g -XX:TieredStopAtLevel=1")
+	cmd.Env = append(os.Environ(), "JAVA_OPTS=-Xmx1g -XX:+UseSerialGC -XX:TieredStopAtLevel=1")
 	cmd.Stderr = &p.stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -87,8 +115,6 @@ func (p *javaPeer) stop() {
 // run runs the steps in order and returns, for each, why it failed or nil. A failed step does not keep the
 // next from being run. The second error means that the peer itself is of no use.
 func (p *javaPeer) run(steps ...javaStep) ([]error, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	if err := p.start(); err != nil {
 		return nil, fmt.Errorf("starting the Java peer (was setup.sh run?): %w", err)
 	}
@@ -135,6 +161,7 @@ func java(t *testing.T, steps ...javaStep) {
 type tableSpec struct {
 	Fields        []field           `json:"fields"`
 	PartitionKeys []string          `json:"partitionKeys,omitempty"`
+	PrimaryKeys   []string          `json:"primaryKeys,omitempty"`
 	Options       map[string]string `json:"options"`
 }
 
@@ -143,7 +170,7 @@ type field struct {
 	Type string `json:"type"`
 }
 
-// createTable makes an empty append table. Its writers do not compact or expire on their own.
+// createTable makes an empty table. Its writers do not compact or expire on their own.
 func createTable(t *testing.T, spec tableSpec) table {
 	t.Helper()
 	options := map[string]string{"write-only": "true"}

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"tablectl/internal/tabletest"
 )
 
 // readers are the implementations that read tables, independent of each other and of tablectl.
@@ -213,4 +215,14 @@ func excerpt(rows []string) string {
 		fmt.Fprintf(&b, "  %.*s\n", width, row)
 	}
 	return b.String()
+}
+
+// sortSets makes rows comparable that hold arrays without an order.
+func sortSets(t *testing.T, options map[string]string, rows []string) []string {
+	t.Helper()
+	sorted, err := tabletest.SortSets(options, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sorted
 }

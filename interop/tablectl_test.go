@@ -17,6 +17,8 @@ import (
 // The exit codes of tablectl that these tests expect.
 const (
 	exitDone        = 0
+	exitFailed      = 1
+	exitUsage       = 2
 	exitUnsupported = 4
 	exitLostRace    = 5
 	exitUnknown     = 6

@@ -21,6 +21,6 @@ mkdir -p "$build"
 [ "${1:-}" != build ] || exit 0
 # the time zone keeps creation times comparable
 # shellcheck disable=SC2086
-exec java ${JAVA_OPTS:--Xmx1g} -XX:+UseParallelGC -Duser.timezone=UTC -Dfile.encoding=UTF-8 \
+exec java ${JAVA_OPTS:--Xmx1g} -Duser.timezone=UTC -Dfile.encoding=UTF-8 \
   --add-opens=java.base/java.nio=ALL-UNNAMED \
   -cp "$build/target/classes:$(cat "$build/cp.txt")" peer.Main "$@"
