@@ -22,6 +22,9 @@ type benchTable struct {
 	rows    int
 	commits int
 	parts   int // partitions; each commit writes a file to every one
+	keys    int // distinct primary keys, 0 for an append table; each commit is a sorted run
+	columns int // of tables with keys
+	options string
 }
 
 var benchTables = []benchTable{
@@ -29,6 +32,26 @@ var benchTables = []benchTable{
 	{name: "4M rows, 40 files", rows: 4_000_000, commits: 40},
 	{name: "10M rows, 100 files", rows: 10_000_000, commits: 100},
 	{name: "10k files", rows: 1_000_000, commits: 100, parts: 100},
+	{name: "deduplicate, 8 runs", rows: 4_000_000, commits: 8, keys: 2_000_000, columns: 10},
+	{name: "deduplicate, 10 runs", rows: 10_000_000, commits: 10, keys: 6_000_000, columns: 20},
+	{
+		name: "partial-update, 10 runs", rows: 10_000_000, commits: 10, keys: 6_000_000, columns: 20,
+		options: `,"merge-engine":"partial-update"`,
+	},
+	{name: "deduplicate, 4 runs", rows: 1_000_000, commits: 4, keys: 600_000, columns: 20},
+	{name: "deduplicate, 16 runs", rows: 1_000_000, commits: 16, keys: 600_000, columns: 20},
+	{name: "deduplicate, 64 runs", rows: 1_000_000, commits: 64, keys: 600_000, columns: 20},
+}
+
+// keyedSpec is a table with a primary key and, beside it, columns of all frequent types.
+func keyedSpec(b benchTable) string {
+	types := []string{"BIGINT", "INT", "STRING", "DECIMAL(12, 2)", "DOUBLE", "TIMESTAMP(6)", "DATE", "BOOLEAN", "STRING"}
+	var fields strings.Builder
+	for i := 1; i < b.columns; i++ {
+		fmt.Fprintf(&fields, `,{"name":"c%d","type":"%s"}`, i, types[i%len(types)])
+	}
+	return fmt.Sprintf(`{"fields":[{"name":"id","type":"BIGINT NOT NULL"}%s],"primaryKeys":["id"],
+ "options":{"write-only":"true","bucket":"1"%s}}`, fields.String(), b.options)
 }
 
 const benchSpec = `{"fields":[{"name":"id","type":"BIGINT"},{"name":"k","type":"INT"},{"name":"name","type":"STRING"},
@@ -79,7 +102,12 @@ func generate(t *testing.T, b benchTable, path string) {
 		fields, partitions = `,{"name":"p","type":"INT"}`, `"partitionKeys":["p"],`
 		args = append(args, "--parts", fmt.Sprint(b.parts))
 	}
-	if err := os.WriteFile(spec, fmt.Appendf(nil, benchSpec, fields, partitions), 0o600); err != nil {
+	text := fmt.Sprintf(benchSpec, fields, partitions)
+	if b.keys > 0 {
+		text = keyedSpec(b)
+		args = append(args, "--keys", fmt.Sprint(b.keys))
+	}
+	if err := os.WriteFile(spec, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := exec.Command(filepath.Join("java", "peer.sh"), args...).CombinedOutput(); err != nil {
@@ -141,7 +169,9 @@ func benchTablectl(t *testing.T, path string) measured {
 
 func benchJava(t *testing.T, path string) measured {
 	t.Helper()
-	out, _, m := runMeasured(t, exec.Command(filepath.Join("java", "peer.sh"), "compact", "--table", path, "--no-expire"))
+	cmd := exec.Command(filepath.Join("java", "peer.sh"), "compact", "--table", path, "--full", "--no-expire")
+	cmd.Env = append(os.Environ(), "JAVA_OPTS=-Xmx4g") // it needs more than 1 GB to merge 20 columns
+	out, _, m := runMeasured(t, cmd)
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	var result struct {
 		PlanMillis   int64 `json:"plan_ms"`
