@@ -144,7 +144,7 @@ func (a *app) openForCompact(cmd *cobra.Command, location string) (*table.Table,
 			return nil, o, usageError(err)
 		}
 	}
-	debug.SetMemoryLimit(o.Memory)
+	debug.SetMemoryLimit(o.Memory - o.Memory/16) // the rest is the program itself
 	t, err := table.Load(cmd.Context(), fileio.Local{}, location, overrides)
 	if err != nil {
 		return nil, o, err

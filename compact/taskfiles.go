@@ -117,9 +117,15 @@ func newTaskFiles(ctx context.Context, t *table.Table, plan *Plan, o Options) (*
 		// A task holds one row group of its output, compressed, in buffers that grow by
 		// doubling; of every column a page and a dictionary, uncompressed; and read
 		// buffers. A sixth of its share for each of the first two leaves room for what
-		// the garbage collector has not taken back.
-		share := o.Memory / int64(max(running, 1)) / 6
+		// the garbage collector has not taken back. A merge also holds pages of every
+		// run that it reads.
+		parts := 6
+		if len(t.Schema.PrimaryKeys) > 0 {
+			parts = 9
+		}
+		share := o.Memory / int64(max(running, 1)*parts)
 		r.spec.RowGroupSize = min(r.spec.RowGroupSize, max(share, minRowGroup))
+		r.spec.ReadMemory = share
 		r.spec.PageSize = min(r.spec.PageSize, max(share/int64(2*max(len(t.Schema.Fields), 1)), minPage))
 	}
 	return r, nil

@@ -67,6 +67,7 @@ type Spec struct {
 	Stats        []StatsMode // by column
 	NewIndex     func() []IndexBuilder
 	Workers      int   // leaves that are moved at the same time
+	ReadMemory   int64 // bytes that readers of sorted runs may hold, estimated; 0 is no bound
 	InputBytes   int64 // size of all inputs, to foresee the tail
 	Create       func(ctx context.Context) (name string, w io.WriteCloser, err error)
 }
@@ -187,7 +188,7 @@ func (w *writer) rowGroup(ctx context.Context, in Input, r *file.Reader, g int, 
 		if err := w.begin(ctx, func(leaf int) bool { return movers[leaf].dictionary(r.MetaData(), g) }); err != nil {
 			return err
 		}
-		n := w.batch(left, inputRow)
+		n := w.batch(min(left, maxBatch), inputRow, batchBytes)
 		if err := inParallel(w.spec.Workers, in.Name, ordered, func(m mover) error { return m.move(n) }); err != nil {
 			return err
 		}

@@ -27,13 +27,29 @@ type checkedPages struct {
 	file.PageReader
 	maxDef, maxRep int16
 	err            error
-	frontCoded     int // bytes of the page, if its values share their beginnings; else 0
+	frontCoded     int  // bytes of the page, if its values share their beginnings; else 0
+	found          bool // the page is the one that seek found, which Next has still to hand out
+}
+
+// seek makes the page that holds a row of the chunk the next one, and returns that
+// page's first row. It needs the offset index.
+func (p *checkedPages) seek(row int64) (first int64, err error) {
+	if err := p.SeekToPageWithRow(row); err != nil {
+		return 0, err
+	}
+	page, ok := p.Page().(file.DataPage)
+	if !ok || page.FirstRowIndex() > row {
+		return 0, fmt.Errorf("the offset index does not lead to the page of row %d", row)
+	}
+	p.found = true
+	return page.FirstRowIndex(), nil
 }
 
 func (p *checkedPages) Next() bool {
-	if p.err != nil || !p.PageReader.Next() {
+	if p.err != nil || !p.found && !p.PageReader.Next() {
 		return false
 	}
+	p.found = false
 	p.frontCoded = 0
 	page := p.Page()
 	switch encoding := parquet.Encoding(page.Encoding()); encoding {

@@ -78,6 +78,28 @@ func (l *leafReader[T]) open(rg *file.RowGroupReader) error {
 	return nil
 }
 
+// openAt starts with a row of the leaf's chunk, counted within its row group. Where
+// the file does not tell where its pages begin, it decodes all rows before.
+func (l *leafReader[T]) openAt(rg *file.RowGroupReader, row int64) error {
+	if err := l.open(rg); err != nil {
+		return err
+	}
+	chunk, err := rg.MetaData().ColumnChunk(l.index)
+	if err != nil {
+		return err
+	}
+	var first int64
+	if chunk.GetOffsetIndexLocation() != nil {
+		if first, err = l.pages.seek(row); err != nil {
+			return err
+		}
+	}
+	if first == row {
+		return nil
+	}
+	return l.rows(row-first, func([]T, []int16, []int16) error { return nil })
+}
+
 // end makes sure that the chunk has no entries beyond the rows of its group.
 func (l *leafReader[T]) end() error {
 	if l.nextEntry < l.entries || l.r.HasNext() {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/apache/arrow-go/v18/parquet/metadata"
+
 	"tablectl/internal/merge"
 	"tablectl/internal/types"
 )
@@ -68,6 +70,9 @@ type merger struct {
 	leaves []placedLeaf
 
 	rowBytes int64 // uncompressed, estimated
+	// parked says that the leaves let go of their readers after each batch, as all
+	// of them together would hold too much.
+	parked bool
 }
 
 // placedLeaf is a leaf with the class that its rows are selected by.
@@ -87,11 +92,16 @@ func (g *merger) run(ctx context.Context) error {
 	if err := g.estimate(); err != nil {
 		return err
 	}
+	if g.parked {
+		for _, r := range g.runs {
+			r.window = parkedRows
+		}
+	}
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		b, err := p.pick(int(g.batch(maxBatch, g.rowBytes)))
+		b, err := p.pick(int(g.next()))
 		if err != nil {
 			return err
 		}
@@ -172,20 +182,67 @@ func (g *merger) makeColumn(column, from, to int) error {
 	return nil
 }
 
-// estimate learns from the first file of each run how large rows are and how
-// well they compress.
+// next is how many rows to decide about next. When readers are opened for each
+// batch, it is worth to decide about many.
+func (g *merger) next() int64 {
+	if !g.parked {
+		return g.batch(maxBatch, g.rowBytes, batchBytes)
+	}
+	bytes := int64(pickedRow + foldedRow*g.spec.Engine.Classes())
+	rows := g.batch(parkedBatch, bytes, g.writer.spec.ReadMemory)
+	if g.perRow > 0 {
+		// Rather than come near the end of a row group in ever smaller steps, go a
+		// little beyond.
+		rows = max(rows, min(parkedBatch, g.writer.spec.RowGroupSize/8/g.perRow)/rollStep*rollStep-g.rows%rollStep)
+	}
+	return rows
+}
+
+// What a row takes that is decided and not written yet: in any case, and in each
+// class where its columns are computed.
+const (
+	pickedRow = 32
+	foldedRow = 160
+
+	parkedBatch = 1_000_000 // rows
+)
+
+// heldBy estimates what is held to read all columns of a file at the same time: a
+// page of each, compressed and plain, and what is decoded of it.
+func heldBy(md *metadata.FileMetaData) int64 {
+	const page, pageRows, decoded = 1 << 20, 20_000, 64 << 10 // as the reference writes them
+	var held int64
+	if len(md.RowGroups) == 0 {
+		return 0
+	}
+	rg := md.RowGroup(0)
+	for c := range rg.NumColumns() {
+		chunk, err := rg.ColumnChunk(c)
+		if err != nil {
+			continue
+		}
+		part := func(bytes int64) int64 { return min(bytes, page, bytes/max(rg.NumRows()/pageRows, 1)) }
+		held += part(chunk.TotalUncompressedSize()) + part(chunk.TotalCompressedSize()) + decoded
+	}
+	return held
+}
+
+// estimate learns from the first file of each run how large rows are, how well they
+// compress, and what it takes to read all runs at the same time.
 func (g *merger) estimate() error {
-	var plain, compressed, rows int64
+	var plain, compressed, rows, held int64
 	for _, r := range g.runs {
 		f, err := r.file(0)
 		if err != nil {
 			return &fileError{r.inputs[0].Name, err}
 		}
+		held += heldBy(f.parquet.MetaData())
 		for i := range f.parquet.NumRowGroups() {
 			p, c := sizes(f.parquet.MetaData().RowGroup(i))
 			plain, compressed, rows = plain+p, compressed+c, rows+f.parquet.MetaData().RowGroup(i).NumRows()
 		}
 	}
+	g.parked = g.writer.spec.ReadMemory > 0 && held > g.writer.spec.ReadMemory
 	g.rowBytes = plain / max(rows, 1)
 	g.ratio = min(float64(compressed)/float64(max(plain, 1)), 1)
 	return nil
@@ -211,7 +268,15 @@ func (g *merger) write(b *batch) error {
 	if err := g.sinks[g.target.leafOf(g.spec.Kind)].(typedTaker[int32]).write(b.kinds, nil, nil); err != nil {
 		return err
 	}
-	return inParallel(g.writer.spec.Workers, "", g.leaves, func(l placedLeaf) error { return l.write(&b.classes[l.class]) })
+	return inParallel(g.writer.spec.Workers, "", g.leaves, func(l placedLeaf) error {
+		if err := l.write(&b.classes[l.class]); err != nil {
+			return err
+		}
+		if g.parked {
+			l.park()
+		}
+		return nil
+	})
 }
 
 // note keeps what a file's metadata says of its sequence numbers and kinds.

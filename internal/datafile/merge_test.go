@@ -250,6 +250,7 @@ func TestMerge(t *testing.T) {
 			}
 		}
 		spec := drawSpec(t, fields)
+		spec.ReadMemory = rapid.SampledFrom([]int64{0, 3_000, 200_000}).Draw(t, "memory to read with")
 		outputs, _, rows, err := write(func(spec datafile.Spec) ([]datafile.Output, error) {
 			return datafile.Merge(context.Background(), runs, m, spec)
 		}, spec)

@@ -46,6 +46,8 @@ type mergedLeaf interface {
 	write(s *selection) error
 	// drain looks at what is left of every run.
 	drain() error
+	// park lets go of the readers of the runs.
+	park()
 }
 
 // flushEntries is how many entries are gathered before they are written.
@@ -83,6 +85,12 @@ func newTypedMerge[T parquet.ColumnTypes](l leaf, column *schema.Column, index i
 }
 
 func (m *typedMerge[T]) column() string { return m.cursors[0].win.leaf.name }
+
+func (m *typedMerge[T]) park() {
+	for _, c := range m.cursors {
+		c.park()
+	}
+}
 
 func (m *typedMerge[T]) drain() error {
 	for _, c := range m.cursors {

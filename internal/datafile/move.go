@@ -16,6 +16,8 @@ import (
 type mover interface {
 	// open starts with a row group of the input.
 	open(rg *file.RowGroupReader) error
+	// openAt starts with a row of it.
+	openAt(rg *file.RowGroupReader, row int64) error
 	// move moves the next n rows of the row group.
 	move(n int64) error
 	// end makes sure that all rows of the row group were moved.
@@ -227,10 +229,11 @@ type fixedMover struct {
 	reps     []int16
 }
 
-func (m *fixedMover) open(*file.RowGroupReader) error         { return nil }
-func (m *fixedMover) end() error                              { return nil }
-func (m *fixedMover) column() string                          { return m.plan.leaf.name }
-func (m *fixedMover) weight(*metadata.RowGroupMetaData) int64 { return 0 }
+func (m *fixedMover) open(*file.RowGroupReader) error          { return nil }
+func (m *fixedMover) openAt(*file.RowGroupReader, int64) error { return nil }
+func (m *fixedMover) end() error                               { return nil }
+func (m *fixedMover) column() string                           { return m.plan.leaf.name }
+func (m *fixedMover) weight(*metadata.RowGroupMetaData) int64  { return 0 }
 func (m *fixedMover) dictionary(*metadata.FileMetaData, int) bool {
 	return dictionaryOf(m.plan, nil, 0)
 }

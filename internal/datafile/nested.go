@@ -47,6 +47,12 @@ func newNestedMerge(name string, t types.Type, leaves []gatheredLeaf, f merge.Fu
 
 func (m *nestedMerge) column() string { return m.leaves[0].column() }
 
+func (m *nestedMerge) park() {
+	for _, l := range m.leaves {
+		l.park()
+	}
+}
+
 func (m *nestedMerge) drain() error {
 	for _, l := range m.leaves {
 		if err := l.drain(); err != nil {

@@ -16,7 +16,8 @@ type run struct {
 	inputs  []Input
 	target  *target
 	open    func(in Input) (*openedInput, error)
-	cursors int // that read the run
+	cursors int   // that read the run
+	window  int64 // rows that each of them takes at a time
 
 	mu    sync.Mutex
 	files []*runFile // by input; nil before it is opened and after it is closed
@@ -31,7 +32,7 @@ type runFile struct {
 // newRun makes a run that is one of so many.
 func newRun(ctx context.Context, t *target, inputs []Input, runs int) *run {
 	return &run{
-		inputs: inputs, target: t, files: make([]*runFile, len(inputs)),
+		inputs: inputs, target: t, window: windowRows, files: make([]*runFile, len(inputs)),
 		open: func(in Input) (*openedInput, error) { return openInput(ctx, in, runs) },
 	}
 }
@@ -91,7 +92,7 @@ type cursor[T parquet.ColumnTypes] struct {
 	index int // file
 	group int // the next row group of it
 	file  *runFile
-	mover mover
+	mover mover // nil when the cursor is parked
 	rows  int64 // of the open row group that are not in the window yet
 }
 
@@ -122,6 +123,9 @@ func (c *cursor[T]) drain() error {
 	}
 }
 
+// park lets go of what the cursor holds but for its window. It goes on where it was.
+func (c *cursor[T]) park() { c.mover = nil }
+
 // fill reads the next rows into the window.
 func (c *cursor[T]) fill() (more bool, err error) {
 	for c.rows == 0 {
@@ -132,16 +136,48 @@ func (c *cursor[T]) fill() (more bool, err error) {
 			return false, err
 		}
 	}
-	n := min(c.rows, windowRows)
+	n := min(c.rows, c.run.window)
 	err = guard(c.run.inputs[c.index].Name, func() error {
 		c.win.slide(c.keep)
+		if err := c.resume(); err != nil {
+			return err
+		}
 		if err := c.mover.move(n); err != nil {
 			return fmt.Errorf("column %s: %w", c.win.leaf.name, err)
 		}
+		if c.rows -= n; c.rows == 0 {
+			return c.end()
+		}
 		return nil
 	})
-	c.rows -= n
 	return true, err
+}
+
+// resume opens the row group again after the cursor was parked in it.
+func (c *cursor[T]) resume() error {
+	if c.mover != nil {
+		return nil
+	}
+	if err := c.makeMover(); err != nil {
+		return err
+	}
+	g := c.file.parquet.RowGroup(c.group - 1)
+	if err := c.mover.openAt(g, g.NumRows()-c.rows); err != nil {
+		return fmt.Errorf("column %s: row group %d: %w", c.win.leaf.name, c.group-1, err)
+	}
+	return nil
+}
+
+func (c *cursor[T]) makeMover() (err error) {
+	c.mover, err = c.run.target.mover(c.file.plans[c.leaf], c.file.parquet.MetaData().Schema, &c.win)
+	return err
+}
+
+func (c *cursor[T]) end() error {
+	if err := c.mover.end(); err != nil {
+		return fmt.Errorf("row group %d: %w", c.group-1, err)
+	}
+	return nil
 }
 
 // advance goes on to the next row group that has rows, or to the next file.
@@ -152,25 +188,24 @@ func (c *cursor[T]) advance() error {
 			return err
 		}
 		c.file, c.group = f, 0
-		if c.mover, err = c.run.target.mover(f.plans[c.leaf], f.parquet.MetaData().Schema, &c.win); err != nil {
-			return err
-		}
-	}
-	if c.group > 0 {
-		if err := c.mover.end(); err != nil {
-			return fmt.Errorf("row group %d: %w", c.group-1, err)
-		}
 	}
 	if c.group == c.file.parquet.NumRowGroups() {
 		index := c.index
 		c.file, c.mover, c.index = nil, nil, c.index+1
 		return c.run.leave(index)
 	}
+	if c.mover == nil {
+		if err := c.makeMover(); err != nil {
+			return err
+		}
+	}
 	g := c.file.parquet.RowGroup(c.group)
 	if err := c.mover.open(g); err != nil {
 		return fmt.Errorf("row group %d: %w", c.group, err)
 	}
 	c.group++
-	c.rows = g.NumRows()
+	if c.rows = g.NumRows(); c.rows == 0 {
+		return c.end()
+	}
 	return nil
 }

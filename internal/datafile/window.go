@@ -6,8 +6,12 @@ import (
 	"tablectl/internal/types"
 )
 
-// windowRows is how many rows of a leaf a window takes at a time.
-const windowRows = 1024
+// windowRows is how many rows of a leaf a window takes at a time; where memory is
+// scarce, parkedRows.
+const (
+	windowRows = 1024
+	parkedRows = 128
+)
 
 // window holds some consecutive rows of one leaf, in the form of the target,
 // so that they can be looked at in any order.

@@ -211,15 +211,16 @@ func (w *writer) size() int64 {
 
 // batch is how many rows to move before looking at the size again. The size
 // counts at every thousandth row of a file, as in the reference, so a batch ends
-// at one of those, or before it when rows are long.
-func (w *writer) batch(left, inputRow int64) int64 {
+// at one of those, or before it when rows are long. There are at most so many bytes
+// of the input in it.
+func (w *writer) batch(left, inputRow, bytes int64) int64 {
 	steps := int64(1)
 	if w.perRow > 0 {
 		room := min(w.spec.TargetSize-w.size(), w.spec.RowGroupSize-w.buffered())
 		steps = max(1, room/w.perRow/rollStep/2)
 	}
-	toStep := min(steps, maxBatch/rollStep)*rollStep - w.rows%rollStep
-	return min(left, toStep, max(1, batchBytes/max(inputRow, 1)))
+	toStep := min(steps, left/rollStep+2)*rollStep - w.rows%rollStep
+	return min(left, toStep, max(1, bytes/max(inputRow, 1)))
 }
 
 // moved counts rows that every leaf has moved and closes what is full.

@@ -59,8 +59,13 @@ func collect(t types.Type, distinct, ignoreRetract bool) (Function, error) {
 		}
 		return types.Value{Items: rest}, nil
 	}
-	// A late version is added behind the others like any other.
-	return folding{"collect", add, add, retract}.function(ignoreRetract).inParts(newestParts, ignoreRetract), nil
+	// A late version is added behind the others like any other, but where retracts
+	// are ignored (reference: FieldIgnoreRetractAgg, which knows no late versions).
+	late := add
+	if ignoreRetract {
+		late = func(acc, in types.Value) (types.Value, error) { return add(in, acc) }
+	}
+	return folding{"collect", add, late, retract}.function(ignoreRetract).inParts(newestParts, ignoreRetract), nil
 }
 
 // entries are the entries of a map while they are changed.

@@ -93,6 +93,7 @@ func TestNestedFunctions(t *testing.T) {
 		{"collect", listOf(number), "", "+[1,2,2,null] -[2,null,5]", "[1,2]"},
 		{"collect", listOf(number), "", "-[1] +[1]", "[1]"},
 		{"collect", listOf(number), "", "+[1] <[2]", "[1,2]"},
+		{"collect", listOf(number), "ignore-retract=true", "+[1] <[2]", "[2,1]"},
 		{"collect", listOf(number), "distinct=true", "+[2,1,2] +[1,3] +null", "[2,1,3]"},
 		{"collect", listOf(rowOf), "distinct=true", `+[[1,"a","x"]] +[[1,"a","x"],[1,"a",null]]`, `[[1,"a","x"],[1,"a",null]]`},
 		{"collect", listOf(number), "ignore-retract=true", "+[1] -[1]", "[1]"},
