@@ -41,8 +41,10 @@ func collect(t types.Type, distinct, ignoreRetract bool) (Function, error) {
 		}
 		return types.Value{Items: all}, nil
 	}
+	// Elements of bytes are only equal where they are kept apart, in the reference.
+	bytes := t.Element.Kind == types.Binary || t.Element.Kind == types.Varbinary
 	retract := func(acc, in types.Value) (types.Value, error) {
-		if acc.Null || in.Null || len(in.Items) == 0 {
+		if acc.Null || in.Null || bytes && !distinct {
 			return acc, nil
 		}
 		gone := map[string]int{}

@@ -12,6 +12,7 @@ import (
 
 var (
 	text   = types.Type{Kind: types.Varchar, Length: types.MaxLength}
+	binary = types.Type{Kind: types.Varbinary, Length: types.MaxLength}
 	number = types.Type{Kind: types.Int}
 	rowOf  = types.Type{Kind: types.Row, Fields: []types.Field{{Name: "id", Type: number}, {Name: "s", Type: text}, {Name: "v", Type: text}}}
 	listOf = func(t types.Type) types.Type { return types.Type{Kind: types.Array, Element: &t} }
@@ -32,7 +33,7 @@ func parse(t *testing.T, typ types.Type, data json.RawMessage) types.Value {
 	switch typ.Kind {
 	case types.Int:
 		into = &v.Int
-	case types.Varchar:
+	case types.Varchar, types.Varbinary:
 		into = &s
 	default:
 		into = &items
@@ -60,7 +61,7 @@ func format(typ types.Type, v types.Value) string {
 		return "null"
 	case typ.Kind == types.Int:
 		return fmt.Sprint(v.Int)
-	case typ.Kind == types.Varchar:
+	case typ.Kind == types.Varchar, typ.Kind == types.Varbinary:
 		return fmt.Sprintf("%q", v.Bytes)
 	}
 	var items []string
@@ -92,6 +93,8 @@ func TestNestedFunctions(t *testing.T) {
 		{"collect", listOf(number), "", "+null +null", "null"},
 		{"collect", listOf(number), "", "+[1,2,2,null] -[2,null,5]", "[1,2]"},
 		{"collect", listOf(number), "", "-[1] +[1]", "[1]"},
+		{"collect", listOf(binary), "", `+["a"] -["a"]`, `["a"]`},
+		{"collect", listOf(binary), "distinct=true", `+["a","b","a"] -["a"]`, `["b"]`},
 		{"collect", listOf(number), "", "+[1] <[2]", "[1,2]"},
 		{"collect", listOf(number), "ignore-retract=true", "+[1] <[2]", "[2,1]"},
 		{"collect", listOf(number), "distinct=true", "+[2,1,2] +[1,3] +null", "[2,1,3]"},
