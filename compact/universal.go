@@ -151,20 +151,12 @@ func (u *universal) bySize(count int, forced bool) *unit {
 }
 
 // below is the unit of the first runs: it goes right above the level of the next
-// run, but never to level 0.
+// run, which is 2 or more.
 func (u *universal) below(count int) *unit {
-	level := u.maxLevel
-	if count < len(u.runs) {
-		level = max(0, u.runs[count].Level-1)
-	}
-	for level == 0 && count < len(u.runs) {
-		level = u.runs[count].Level
-		count++
-	}
 	if count == len(u.runs) {
-		level = u.maxLevel
+		return u.all()
 	}
-	return u.unit(count, level)
+	return u.unit(count, u.runs[count].Level-1)
 }
 
 func (u *universal) level0() *unit {

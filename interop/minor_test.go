@@ -9,16 +9,6 @@ import (
 	"testing"
 )
 
-// rowsAfterMinor are the rows of the table after a minor compaction.
-func (f fixture) rowsAfterMinor(t *testing.T) []string {
-	t.Helper()
-	after := f.file("expected_after_minor.jsonl")
-	if _, err := os.Stat(after); errors.Is(err, fs.ErrNotExist) {
-		return f.rowsBefore(t)
-	}
-	return readRows(t, after)
-}
-
 // TestMinor shows, for every fixture that can be compacted, that --strategy minor leaves the rows as all
 // readers see them, and where it is known what Java's own pick takes, that the same files are picked and the
 // same commit is made of them.
@@ -41,17 +31,14 @@ func TestMinor(t *testing.T) {
 	}
 	readouts := readAll(t, readings)
 	for i, r := range runs {
-		options := r.table.latestSchema(t).Options
-		for _, reader := range readers {
-			readouts[reader][i].rows = sortSets(t, options, readouts[reader][i].rows)
-		}
+		options := sortReadouts(t, r.table, readouts, i)
 		t.Run(r.name, func(t *testing.T) {
 			switch o := r.outcome; {
 			case o.code != exitDone || o.result.Error != nil:
 				t.Fatalf("%v, want exit %d", o, exitDone)
 			case r.committed():
 				checkCommit(t, r.compaction)
-				checkRows(t, readouts, i, sortSets(t, options, r.rowsAfterMinor(t)))
+				checkRows(t, readouts, i, sortSets(t, options, r.rowsAfter(t, minor)))
 			default:
 				requireSameTree(t, r.treeBefore, r.treeAfter)
 				checkRows(t, readouts, i, sortSets(t, options, r.rowsBefore(t)))

@@ -19,7 +19,7 @@ func TestSecondOpinion(t *testing.T) {
 	for i, f := range cases {
 		tbl := copyTable(t, f.dir, f.branch)
 		mustCommit(t, tbl)
-		rows := f.rowsAfter(t)
+		rows := f.rowsAfter(t, full)
 		batches := slices.Collect(slices.Chunk(rows, (len(rows)+fewest-1)/fewest))
 		write(t, tbl, batches...)
 

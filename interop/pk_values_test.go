@@ -96,13 +96,7 @@ func TestTimestampKeys(t *testing.T) {
 	for _, zone := range []string{"UTC", "Asia/Kathmandu"} {
 		t.Run(zone, func(t *testing.T) {
 			tbl := original.clone(t)
-			o, err := runCompact(tbl, []string{"TZ=" + zone})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if o.code != exitDone || o.result.Status != "committed" {
-				t.Fatalf("%v, want status committed", o)
-			}
+			mustCommitIn(t, tbl, zone)
 			requireSameFiles(t, tbl, byJava)
 			requireRows(t, dump(t, tbl), before)
 		})

@@ -226,3 +226,13 @@ func sortSets(t *testing.T, options map[string]string, rows []string) []string {
 	}
 	return sorted
 }
+
+// sortReadouts does so for the i-th readout of each reader, and returns the options that tell how.
+func sortReadouts(t *testing.T, tbl table, readouts map[string][]readout, i int) map[string]string {
+	t.Helper()
+	options := tbl.latestSchema(t).Options
+	for _, reader := range readers {
+		readouts[reader][i].rows = sortSets(t, options, readouts[reader][i].rows)
+	}
+	return options
+}

@@ -111,3 +111,15 @@ func mustCommit(t *testing.T, tbl table, flags ...string) compactResult {
 	}
 	return o.result
 }
+
+// mustCommitIn runs tablectl compact in a time zone, on a table where it has something to do.
+func mustCommitIn(t *testing.T, tbl table, zone string) {
+	t.Helper()
+	o, err := runCompact(tbl, []string{"TZ=" + zone})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.code != exitDone || o.result.Status != "committed" {
+		t.Fatalf("%v, want status committed", o)
+	}
+}

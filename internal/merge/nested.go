@@ -377,9 +377,7 @@ func (n nestedRows) remove(acc, in types.Value) (types.Value, error) {
 		return acc, nil
 	}
 	k := n.keyed()
-	all := n
-	all.sequence = nil // the later one of two rows with a key counts
-	k.nestedRows = all
+	k.sequence = nil // the later one of two rows with a key counts
 	if err := k.upsert(acc.Items, math.MaxInt); err != nil {
 		return acc, err
 	}

@@ -19,6 +19,17 @@ var (
 	mapOf  = func(t types.Type) types.Type { return types.Type{Kind: types.Map, Key: &text, Element: &t} }
 )
 
+// itemType is the type of one of a value's items.
+func itemType(typ types.Type, i int) types.Type {
+	switch {
+	case typ.Kind == types.Row:
+		return typ.Fields[i].Type
+	case typ.Kind == types.Map && i%2 == 0:
+		return *typ.Key
+	}
+	return *typ.Element
+}
+
 // parse reads a value from JSON: lists and rows are arrays, maps are arrays of keys
 // and values in turn.
 func parse(t *testing.T, typ types.Type, data json.RawMessage) types.Value {
@@ -43,14 +54,7 @@ func parse(t *testing.T, typ types.Type, data json.RawMessage) types.Value {
 	}
 	v.Bytes = []byte(s)
 	for i, item := range items {
-		part := typ.Element
-		switch {
-		case typ.Kind == types.Row:
-			part = &typ.Fields[i].Type
-		case typ.Kind == types.Map && i%2 == 0:
-			part = typ.Key
-		}
-		v.Items = append(v.Items, parse(t, *part, item))
+		v.Items = append(v.Items, parse(t, itemType(typ, i), item))
 	}
 	return v
 }
@@ -66,14 +70,7 @@ func format(typ types.Type, v types.Value) string {
 	}
 	var items []string
 	for i, item := range v.Items {
-		part := typ.Element
-		switch {
-		case typ.Kind == types.Row:
-			part = &typ.Fields[i].Type
-		case typ.Kind == types.Map && i%2 == 0:
-			part = typ.Key
-		}
-		items = append(items, format(*part, item))
+		items = append(items, format(itemType(typ, i), item))
 	}
 	return "[" + strings.Join(items, ",") + "]"
 }
