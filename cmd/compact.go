@@ -18,7 +18,6 @@ import (
 
 	"tablectl/compact"
 	"tablectl/internal/bytesize"
-	"tablectl/internal/fileio"
 	"tablectl/internal/version"
 	"tablectl/snapshot"
 	"tablectl/table"
@@ -145,7 +144,7 @@ func (a *app) openForCompact(cmd *cobra.Command, location string) (*table.Table,
 		}
 	}
 	debug.SetMemoryLimit(o.Memory - o.Memory/16) // the rest is the program itself
-	t, err := table.Load(cmd.Context(), fileio.Local{}, location, overrides)
+	t, err := table.Load(cmd.Context(), a.files, location, overrides)
 	if err != nil {
 		return nil, o, err
 	}

@@ -21,11 +21,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"tablectl/compact"
+	"tablectl/internal/fileio"
 	"tablectl/internal/version"
 )
 
-// app is what the commands share: where output goes, and the configuration.
+// app is what the commands share: where tables are, where output goes, and the
+// configuration.
 type app struct {
+	files          fileio.FileIO
 	stdout, stderr io.Writer
 	config         *config
 	log            *slog.Logger
@@ -39,7 +42,12 @@ type app struct {
 func Main(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := untilSignal(context.Background())
 	defer stop()
-	a := &app{stdout: stdout, stderr: stderr, log: slog.New(slog.DiscardHandler)}
+	return run(ctx, fileio.Local{}, args, stdout, stderr)
+}
+
+// run is Main on any store, until the context is cancelled.
+func run(ctx context.Context, files fileio.FileIO, args []string, stdout, stderr io.Writer) int {
+	a := &app{files: files, stdout: stdout, stderr: stderr, log: slog.New(slog.DiscardHandler)}
 	root := a.rootCommand()
 	root.SetArgs(args)
 	root.SetOut(stdout)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tablectl/internal/fileio"
 	"tablectl/snapshot"
 	"tablectl/table"
 )
@@ -18,7 +17,7 @@ func (a *app) openForShow(cmd *cobra.Command, args []string) (*table.Table, erro
 	if err != nil {
 		return nil, err
 	}
-	return table.Load(cmd.Context(), fileio.Local{}, location, nil)
+	return table.Load(cmd.Context(), a.files, location, nil)
 }
 
 // rows prints aligned columns.
