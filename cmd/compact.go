@@ -72,6 +72,7 @@ type compactResult struct {
 	Attempts            int               `json:"attempts"`
 	DurationMillis      int64             `json:"duration_ms"`
 	Partitions          []compactedBucket `json:"partitions"`
+	Lost                []lostBucket      `json:"lost"`
 	Skipped             map[string]int    `json:"skipped"`
 	Warnings            []string          `json:"warnings"`
 	Error               *errorJSON        `json:"error"`
@@ -87,6 +88,13 @@ type compactedBucket struct {
 	RowsWritten   int64          `json:"rows_written"`
 	BytesRemoved  int64          `json:"bytes_removed"`
 	BytesAdded    int64          `json:"bytes_added"`
+}
+
+// lostBucket is a task that was given up, and why.
+type lostBucket struct {
+	Partition map[string]any `json:"partition"`
+	Bucket    int32          `json:"bucket"`
+	Message   string         `json:"message"`
 }
 
 const (
@@ -110,6 +118,9 @@ func (a *app) runCompact(cmd *cobra.Command, args []string) error {
 	a.log.Info("compacting", "table", t.Name(), "filter", options.Filter.String(), "strategy", options.Strategy, "memory", options.Memory)
 	report, err := compact.Table(cmd.Context(), t, options)
 	err = withCause(cmd.Context(), err)
+	if err == nil && len(report.Lost) > 0 {
+		err = &partlyError{lost: len(report.Lost), all: len(report.Plan.Tasks)}
+	}
 	return a.compactDone(location, t, report, err)
 }
 
@@ -244,10 +255,14 @@ func (a *app) compactDone(location string, t *table.Table, report *compact.Repor
 	switch {
 	case a.format == "json":
 		writing = a.writeJSON(result)
-	case err != nil:
-		a.printError(err)
-	case !a.quiet:
+	case result.Status != statusFailed && result.Status != statusUnknown && !a.quiet:
 		_, writing = fmt.Fprintln(a.stdout, result.text(report))
+	}
+	if err != nil && a.format != "json" {
+		for _, l := range report.Lost {
+			fmt.Fprintf(a.stderr, "Given up: %s: %v\n", t.BucketName(l.Task.Partition, l.Task.Bucket), l.Err)
+		}
+		a.printError(err)
 	}
 	if writing != nil {
 		// What happened to the table counts, not whether it could be told.
@@ -259,7 +274,7 @@ func (a *app) compactDone(location string, t *table.Table, report *compact.Repor
 func newCompactResult(location string, t *table.Table, report *compact.Report, err error) compactResult {
 	r := compactResult{
 		header: newHeader("CompactResult"), Table: location, Status: statusNothing, Attempts: report.Attempts,
-		DurationMillis: report.DurationMillis, Partitions: []compactedBucket{}, Skipped: map[string]int{},
+		DurationMillis: report.DurationMillis, Partitions: []compactedBucket{}, Lost: []lostBucket{}, Skipped: map[string]int{},
 		Warnings: append([]string{}, report.Warnings...), Error: newErrorJSON(err),
 	}
 	if t != nil {
@@ -276,10 +291,13 @@ func newCompactResult(location string, t *table.Table, report *compact.Report, e
 	switch {
 	case errors.Is(err, snapshot.ErrCommitUnknown):
 		r.Status = statusUnknown
-	case err != nil:
-		r.Status = statusFailed
 	case report.After != nil:
 		r.Status = statusCommitted
+	case err != nil:
+		r.Status = statusFailed
+	}
+	for _, l := range report.Lost {
+		r.Lost = append(r.Lost, lostBucket{partitionJSON(t, l.Task.Partition), l.Task.Bucket, l.Err.Error()})
 	}
 	for _, p := range compact.Leftovers(err) {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%s could not be removed", p))

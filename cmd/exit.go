@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 	"syscall"
@@ -47,11 +48,14 @@ var outcomes = []outcome{
 // published comes first, since it must not be mistaken for anything harmless.
 func outcomeOf(err error) outcome {
 	var interrupted *signalError
+	var partly *partlyError
 	switch {
 	case err == nil:
 		return outcomeOK
 	case errors.Is(err, snapshot.ErrCommitUnknown):
 		return outcomeUnknown
+	case errors.As(err, &partly):
+		return outcomePartly
 	case errors.As(err, &interrupted):
 		switch interrupted.signal {
 		case syscall.SIGTERM:
@@ -74,6 +78,13 @@ func outcomeOf(err error) outcome {
 		return outcomeStorage
 	}
 	return outcomeFailed
+}
+
+// partlyError says that a part of the work was committed and the rest given up.
+type partlyError struct{ lost, all int }
+
+func (e *partlyError) Error() string {
+	return fmt.Sprintf("%d of %d tasks were given up, since other writers changed their files; the others are committed", e.lost, e.all)
 }
 
 // unavailable reports whether the store, and not a file in it, is the trouble.

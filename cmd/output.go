@@ -41,6 +41,7 @@ type errorDocument struct {
 }
 
 var hints = map[string]string{
+	outcomePartly.kind:      "run again for the buckets that are listed",
 	outcomeConflict.kind:    "other writers changed the table meanwhile; run again",
 	outcomeUnknown.kind:     "look at the latest snapshot before running again; no data file was deleted",
 	outcomeUnsupported.kind: "tablectl leaves tables alone that it does not fully understand",

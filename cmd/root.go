@@ -81,7 +81,7 @@ func (a *app) fail(cmd *cobra.Command, args []string, err error) {
 // printError says what is wrong and, after a race or an unclear end, what to do.
 func (a *app) printError(err error) {
 	fmt.Fprintf(a.stderr, "Error: %v\n", err)
-	if o := outcomeOf(err); o == outcomeConflict || o == outcomeUnknown {
+	if o := outcomeOf(err); o == outcomePartly || o == outcomeConflict || o == outcomeUnknown {
 		fmt.Fprintf(a.stderr, "Hint: %s\n", hints[o.kind])
 	}
 }

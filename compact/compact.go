@@ -8,7 +8,8 @@
 // latest snapshot, run the tasks with bounded concurrency, commit. Every layer is
 // all or nothing: a task that fails removes its own files, a run that fails
 // removes those of the tasks that had finished, and only a commit whose outcome is
-// unknown removes nothing.
+// unknown removes nothing. The exception are tasks whose bucket other writers change
+// meanwhile: these are given up, and the others are committed.
 package compact
 
 import (
@@ -61,13 +62,21 @@ type CommittingTry struct{ SnapshotID int64 }
 // Report is what a run did.
 type Report struct {
 	Plan           *Plan
-	Messages       []snapshot.CommitMessage // of the tasks, in the order of the plan
+	Messages       []snapshot.CommitMessage // of the tasks that were committed, in the order of the plan
+	Lost           []LostTask               // tasks that were given up
 	Before         *snapshot.Snapshot       // nil for a table without snapshots
 	After          *snapshot.Snapshot       // nil when nothing was committed
 	CommitUser     string
 	Attempts       int
 	Warnings       []string
 	DurationMillis int64
+}
+
+// LostTask is a task that was given up because another writer changed its bucket.
+// Its files are removed; the other tasks do not depend on it.
+type LostTask struct {
+	Task Task
+	Err  error // wraps snapshot.ErrConflict and names the bucket or the file
 }
 
 func (o Options) withDefaults() Options {
@@ -91,7 +100,9 @@ func (o Options) withDefaults() Options {
 
 // Table compacts a table: it plans from the latest snapshot, runs the tasks and
 // publishes one snapshot of kind COMPACT. With nothing to do it publishes nothing.
-// On an error nothing was published and the files it wrote are removed (those
+// Tasks whose inputs others have changed meanwhile are given up and listed in the
+// report; the snapshot holds the others. With none left, the error wraps
+// snapshot.ErrConflict. On an error nothing was published and the files it wrote are removed (those
 // that could not be are named in the error), unless the error wraps
 // snapshot.ErrCommitUnknown. The report is never nil and tells how far the run
 // came.
@@ -118,54 +129,54 @@ func compactTable(ctx context.Context, t *table.Table, o Options, report *Report
 		return nil
 	}
 	report.CommitUser = commitUser(t, o)
-	report.Messages, err = runTasks(ctx, t, plan, o)
-	if errors.Is(err, fs.ErrNotExist) {
-		return whyMissing(ctx, t, base, plan, err)
-	}
+	results, err := runTasks(ctx, t, base, plan, o)
 	if err != nil {
 		return err
+	}
+	return commit(ctx, t, base, results, o, report)
+}
+
+// commit publishes the messages of all tasks that were not given up, and removes the
+// outputs of those that turn out to have lost against others.
+func commit(ctx context.Context, t *table.Table, base *snapshot.Snapshot, results []taskResult, o Options, report *Report) error {
+	report.Messages = messagesOf(results)
+	if len(report.Messages) == 0 {
+		report.addLost(results)
+		return results[0].lost
 	}
 	done, err := snapshot.Commit(ctx, t, base, report.Messages, snapshot.CommitOptions{
 		User: report.CommitUser, WriterVersion: o.WriterVersion, Now: o.Now, NewUUID: o.NewUUID,
 		BeforePublish: func(id int64) { o.OnEvent(Event{Committing: &CommittingTry{SnapshotID: id}}) },
 	})
 	if errors.Is(err, snapshot.ErrCommitUnknown) {
+		report.addLost(results)
 		return err
 	}
 	if err != nil {
+		report.addLost(results)
 		return errors.Join(err, removeOutputs(ctx, t, report.Messages))
 	}
 	report.After, report.Attempts, report.Warnings = done.Snapshot, done.Attempts, done.Warnings
+	tasks := pending(results)
+	var lost []snapshot.CommitMessage
+	for _, l := range done.Lost {
+		lost = append(lost, report.Messages[l.Index])
+		results[tasks[l.Index]].lost = l.Err
+	}
+	for _, l := range leftoversOf(removeOutputs(ctx, t, lost)) {
+		report.Warnings = append(report.Warnings, l.Error())
+	}
+	report.Messages = messagesOf(results)
+	report.addLost(results)
 	return nil
 }
 
-// whyMissing tells a file that another writer has compacted and expired since the
-// plan, which is a conflict, from one that is missing in a table.
-func whyMissing(ctx context.Context, t *table.Table, base *snapshot.Snapshot, plan *Plan, missing error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
-	defer cancel()
-	latest, err := snapshot.Latest(ctx, t)
-	if err != nil || latest == nil || latest.ID == base.ID {
-		return missing
-	}
-	buckets, err := snapshot.LiveFiles(ctx, t, latest, table.Filter{})
-	if err != nil {
-		return missing
-	}
-	live := map[string]bool{}
-	for _, b := range buckets {
-		for _, e := range b.Files {
-			live[e.File.FileName] = true
+func (r *Report) addLost(results []taskResult) {
+	for i, result := range results {
+		if result.lost != nil {
+			r.Lost = append(r.Lost, LostTask{Task: r.Plan.Tasks[i], Err: result.lost})
 		}
 	}
-	for _, task := range plan.Tasks {
-		for _, e := range task.Inputs {
-			if !live[e.File.FileName] {
-				return fmt.Errorf("%s was replaced by snapshot %d or earlier: %w: %w", e.File.FileName, latest.ID, snapshot.ErrConflict, missing)
-			}
-		}
-	}
-	return missing
 }
 
 // prepareAttempts is how often planning starts again when the snapshot that it

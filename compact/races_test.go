@@ -236,11 +236,11 @@ func TestOthersMeanwhile(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		files map[string]string
-		want  error
+		lost  int // tasks
 	}{
-		{"append", w.commitOf(t, w.commitOf(t, files, one), two), nil},
-		{"drop of the partition", w.commitOf(t, files, dropped), snapshot.ErrConflict},
-		{"the same compaction", w.run(t, compact.Options{}, untouched).store.Files(), snapshot.ErrConflict},
+		{"append", w.commitOf(t, w.commitOf(t, files, one), two), 0},
+		{"drop of the partition", w.commitOf(t, files, dropped), 1},
+		{"the same compaction", w.run(t, compact.Options{}, untouched).store.Files(), w.tasks},
 	} {
 		for when, happens := range map[string]func(compact.Event) bool{
 			"planned":    func(e compact.Event) bool { return e.Planned != nil },
@@ -253,11 +253,19 @@ func TestOthersMeanwhile(t *testing.T) {
 						store.SetAll(c.files)
 					}
 				})
-				if !errors.Is(r.err, c.want) || c.want != nil && !strings.Contains(r.err.Error(), "p=a") {
-					t.Errorf("got %v, want %v", r.err, c.want)
+				if want := c.lost == w.tasks; errors.Is(r.err, snapshot.ErrConflict) != want || (r.err == nil) == want {
+					t.Errorf("got %v, want a conflict: %v", r.err, want)
+				}
+				for _, l := range r.report.Lost {
+					if !errors.Is(l.Err, snapshot.ErrConflict) || !strings.Contains(l.Err.Error(), "p=") {
+						t.Errorf("lost %v", l.Err)
+					}
+				}
+				if n := len(r.report.Lost); r.err == nil && n != c.lost {
+					t.Errorf("%d tasks were lost, want %d", n, c.lost)
 				}
 				after := newWorld(t, c.files)
-				after.tasks = w.tasks
+				after.tasks = w.tasks - c.lost
 				if err := after.judge(t, r); err != nil {
 					t.Error(err)
 				}
@@ -293,11 +301,20 @@ func TestInputsExpire(t *testing.T) {
 					}
 				}
 			})
-			if !errors.Is(r.err, fs.ErrNotExist) || !strings.Contains(r.err.Error(), "p=b") {
-				t.Errorf("got %v", r.err)
+			if name == "dropped" {
+				after := newWorld(t, files)
+				after.tasks = w.tasks - 1
+				if lost := r.report.Lost; len(lost) != 1 || !errors.Is(lost[0].Err, snapshot.ErrConflict) || !strings.Contains(lost[0].Err.Error(), "p=b") {
+					t.Errorf("lost %v", lost)
+				}
+				maps.DeleteFunc(after.files, func(p, _ string) bool { return strings.Contains(p, "/p=b/") })
+				if err := after.judge(t, r); err != nil {
+					t.Error(err)
+				}
+				return
 			}
-			if got := errors.Is(r.err, snapshot.ErrConflict); got != (name == "dropped") {
-				t.Errorf("it is a conflict: %v: %v", got, r.err)
+			if !errors.Is(r.err, fs.ErrNotExist) || !strings.Contains(r.err.Error(), "p=b") || errors.Is(r.err, snapshot.ErrConflict) {
+				t.Errorf("got %v", r.err)
 			}
 			for p := range r.store.Files() {
 				if _, ok := files[p]; !ok {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"sync"
 	"time"
 
@@ -29,7 +30,14 @@ const cleanupTimeout = time.Minute
 // the run: a check waits for the store, not for a CPU.
 const checksAtOnce = 16
 
-func runTasks(ctx context.Context, t *table.Table, plan *Plan, o Options) ([]snapshot.CommitMessage, error) {
+// taskResult is what came of a task: a message, or why it was given up.
+type taskResult struct {
+	message snapshot.CommitMessage
+	lost    error // wraps snapshot.ErrConflict
+}
+
+// runTasks rewrites what was planned and returns a result for each task.
+func runTasks(ctx context.Context, t *table.Table, base *snapshot.Snapshot, plan *Plan, o Options) ([]taskResult, error) {
 	files, err := newTaskFiles(ctx, t, plan, o)
 	if err != nil {
 		return nil, err
@@ -43,73 +51,166 @@ func runTasks(ctx context.Context, t *table.Table, plan *Plan, o Options) ([]sna
 	if err != nil {
 		return nil, err
 	}
-	return execute(ctx, t, plan, o, r)
+	e := &execution{table: t, plan: plan, options: o, rewriter: r, changes: &changes{table: t, base: base}, results: make([]taskResult, len(plan.Tasks))}
+	return e.results, e.run(ctx)
 }
 
-// execute checks all tasks, then runs them, a few at a time, and returns their
-// messages in the order of the plan. When one fails, the others are stopped, the
-// files of the ones that had finished are removed, and the error is that of the
+// execution is the run of the tasks of a plan.
+type execution struct {
+	table    *table.Table
+	plan     *Plan
+	options  Options
+	rewriter rewriter
+	changes  *changes
+	results  []taskResult // in the order of the plan
+
+	mu        sync.Mutex
+	done      int
+	first     error
+	leftovers []error // of the tasks that failed after the first
+}
+
+// run checks all tasks, then runs them, a few at a time. One whose inputs another
+// writer has replaced is given up. When one fails otherwise, the others are stopped,
+// the files of the ones that had finished are removed, and the error is that of the
 // task that failed first.
-func execute(ctx context.Context, t *table.Table, plan *Plan, o Options, r rewriter) ([]snapshot.CommitMessage, error) {
-	if err := checkTasks(ctx, plan, r); err != nil {
-		return nil, err
+func (e *execution) run(ctx context.Context) error {
+	if err := e.check(ctx); err != nil {
+		return err
 	}
-	messages := make([]snapshot.CommitMessage, len(plan.Tasks))
 	group, gctx := errgroup.WithContext(ctx)
-	group.SetLimit(o.Parallelism)
-	var mu sync.Mutex
-	done := 0
-	var first error
-	var leftovers []error // of the tasks that failed after the first
-	for i, task := range plan.Tasks {
+	group.SetLimit(e.options.Parallelism)
+	for i := range e.plan.Tasks {
+		if e.results[i].lost != nil {
+			continue
+		}
 		group.Go(func() error {
 			if err := gctx.Err(); err != nil {
 				return err // queued tasks are still started after a failure
 			}
-			m, err := r.rewrite(gctx, task)
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil {
-				err = fmt.Errorf("compact %s: %w", t.BucketName(task.Partition, task.Bucket), err)
-				if first == nil {
-					first = err
-				} else {
-					leftovers = append(leftovers, leftoversOf(err)...)
-				}
-				return err
-			}
-			messages[i] = m
-			done++
-			o.OnEvent(Event{TaskDone: &TaskDone{Task: task, Message: m, Done: done, Total: len(plan.Tasks)}})
-			return nil
+			return e.rewrite(gctx, i)
 		})
 	}
 	err := group.Wait()
 	if err == nil {
-		return messages, nil
+		return nil
 	}
-	if first != nil {
-		err = first
+	if e.first != nil {
+		err = e.first
 	}
 	if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
 		// The tasks failed because they were told to stop.
 		err = errors.Join(append([]error{cause}, leftoversOf(err)...)...)
 	}
-	return nil, errors.Join(err, errors.Join(leftovers...), removeOutputs(ctx, t, messages))
+	return errors.Join(err, errors.Join(e.leftovers...), removeOutputs(ctx, e.table, messagesOf(e.results)))
 }
 
-func checkTasks(ctx context.Context, plan *Plan, r rewriter) error {
+func (e *execution) rewrite(ctx context.Context, i int) error {
+	task := e.plan.Tasks[i]
+	m, err := e.rewriter.rewrite(ctx, task)
+	if err != nil {
+		err = fmt.Errorf("compact %s: %w", e.table.BucketName(task.Partition, task.Bucket), err)
+		if lost := e.changes.why(ctx, task, err); lost != nil {
+			e.results[i].lost = lost
+			return nil
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case err == nil:
+		e.results[i].message = m
+		e.done++
+		e.options.OnEvent(Event{TaskDone: &TaskDone{Task: task, Message: m, Done: e.done, Total: len(e.plan.Tasks)}})
+	case e.first == nil:
+		e.first = err
+	default:
+		e.leftovers = append(e.leftovers, leftoversOf(err)...)
+	}
+	return err
+}
+
+func (e *execution) check(ctx context.Context) error {
 	group, gctx := errgroup.WithContext(ctx)
 	group.SetLimit(checksAtOnce)
-	for _, task := range plan.Tasks {
+	for i, task := range e.plan.Tasks {
 		group.Go(func() error {
 			if err := gctx.Err(); err != nil {
 				return err
 			}
-			return r.check(gctx, task)
+			err := e.rewriter.check(gctx, task)
+			if lost := e.changes.why(gctx, task, err); lost != nil {
+				e.results[i].lost = lost
+				return nil
+			}
+			return err
 		})
 	}
 	return group.Wait()
+}
+
+// pending are the tasks that were not given up.
+func pending(results []taskResult) []int {
+	var tasks []int
+	for i, r := range results {
+		if r.lost == nil {
+			tasks = append(tasks, i)
+		}
+	}
+	return tasks
+}
+
+// messagesOf are the messages of the tasks that were not given up.
+func messagesOf(results []taskResult) []snapshot.CommitMessage {
+	var messages []snapshot.CommitMessage
+	for _, i := range pending(results) {
+		messages = append(messages, results[i].message)
+	}
+	return messages
+}
+
+// changes tells what others have done to the inputs of tasks since the plan.
+type changes struct {
+	table *table.Table
+	base  *snapshot.Snapshot
+
+	mu   sync.Mutex
+	id   int64 // of the snapshot that was looked at last
+	live map[string]bool
+}
+
+// why tells a file that another writer has compacted and expired since the plan,
+// which is a conflict, from one that is missing in a table, or any other error: nil.
+func (c *changes) why(ctx context.Context, task Task, missing error) error {
+	if !errors.Is(missing, fs.ErrNotExist) || len(leftoversOf(missing)) > 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+	latest, err := snapshot.Latest(ctx, c.table)
+	if err != nil || latest == nil || latest.ID == c.base.ID {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.id != latest.ID {
+		buckets, err := snapshot.LiveFiles(ctx, c.table, latest, table.Filter{})
+		if err != nil {
+			return nil
+		}
+		c.id, c.live = latest.ID, map[string]bool{}
+		for _, b := range buckets {
+			for _, e := range b.Files {
+				c.live[e.File.FileName] = true
+			}
+		}
+	}
+	for _, e := range task.Inputs {
+		if !c.live[e.File.FileName] {
+			return fmt.Errorf("%s was replaced by snapshot %d or earlier: %w: %w", e.File.FileName, latest.ID, snapshot.ErrConflict, missing)
+		}
+	}
+	return nil
 }
 
 // leftoversOf finds the files that an error says could not be removed.

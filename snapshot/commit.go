@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"path"
+	"slices"
 	"strconv"
 	"time"
 
@@ -70,6 +71,7 @@ type CommitOptions struct {
 type Committed struct {
 	Snapshot *Snapshot
 	Attempts int
+	Lost     []Lost   // messages that were given up; the snapshot has none of their changes
 	Warnings []string // what failed and does not matter to the snapshot: the hint, files of lost attempts
 }
 
@@ -79,9 +81,10 @@ const (
 )
 
 // Commit publishes one COMPACT snapshot with the changes of all messages on top
-// of the latest one, and again on a newer one when it loses the race, as long as
-// every file in CompactBefore is live (reference: FileStoreCommitImpl,
-// ConflictDetection). It returns ErrConflict when the snapshot certainly was not
+// of the latest one, and again on a newer one when it loses the race (reference:
+// FileStoreCommitImpl, ConflictDetection). A message whose files in CompactBefore are
+// not all live any more, or which does not fit otherwise, is given up; Commit goes on
+// with the others. It returns ErrConflict when the snapshot certainly was not
 // published because of others, ErrCommitUnknown when it may have been, and any
 // other error when publishing was never attempted. Manifests that it wrote are
 // removed unless they are, or may be, used.
@@ -90,8 +93,14 @@ const (
 // the attempt runs to a verdict.
 func Commit(ctx context.Context, t *table.Table, base *Snapshot, messages []CommitMessage, o CommitOptions) (*Committed, error) {
 	c := &committer{
-		table: t, base: base, options: o, entries: commitEntries(t, messages),
+		table: t, base: base, options: o, messages: messages, entries: messageEntries(t, messages),
 		files: &fileWriter{table: t, uuid: o.NewUUID()},
+	}
+	if err := checkDistinct(c.entries); err != nil {
+		return nil, err
+	}
+	for i := range messages {
+		c.pending = append(c.pending, i)
 	}
 	if c.options.PublishTimeout == 0 {
 		c.options.PublishTimeout = defaultPublishTimeout
@@ -109,45 +118,27 @@ func Commit(ctx context.Context, t *table.Table, base *Snapshot, messages []Comm
 	return result, err
 }
 
-// commitEntries is the delta of a commit: for each message its deletions, then
-// its additions.
-func commitEntries(t *table.Table, messages []CommitMessage) []ManifestEntry {
-	var entries []ManifestEntry
-	for _, m := range messages {
-		entry := func(kind Kind, f DataFile) {
-			if kind == Delete && t.Options.DeleteFileDropStats {
-				f.ValueStats = emptyStats()
-				f.ValueStatsCols = []string{}
-			}
-			entries = append(entries, ManifestEntry{
-				Version: manifestVersion, Kind: kind, Partition: m.Partition, Bucket: m.Bucket, TotalBuckets: m.TotalBuckets, File: f,
-			})
-		}
-		for _, f := range m.CompactBefore {
-			entry(Delete, f)
-		}
-		for _, f := range m.CompactAfter {
-			entry(Add, f)
-		}
-	}
-	return entries
-}
-
 type committer struct {
 	table   *table.Table
 	base    *Snapshot
 	options CommitOptions
-	entries []ManifestEntry
 	files   *fileWriter
+
+	messages []CommitMessage
+	entries  [][]ManifestEntry // of each message
+	pending  []int             // the messages that are not given up
+	lost     []Lost            // the others
 
 	leftovers []error // files of lost attempts that could not be removed
 	// doubtful is the id of a lost attempt whose snapshot others may have seen.
 	doubtful int64
 	kept     []string // its files, until another attempt succeeds
 
-	// delta is written once, since it does not depend on the latest snapshot.
+	// delta is written once, since it does not depend on the latest snapshot, and
+	// again when messages were given up.
 	deltaList     string
 	deltaListSize int64
+	deltaFiles    []string
 }
 
 func (c *committer) run(ctx context.Context) (*Committed, error) {
@@ -158,7 +149,7 @@ func (c *committer) run(ctx context.Context) (*Committed, error) {
 			if err := removeFiles(ctx, c.table, c.kept); err != nil {
 				c.leftovers = append(c.leftovers, err)
 			}
-			done := &Committed{Snapshot: s, Attempts: attempt, Warnings: c.writeHint(ctx, s.ID)}
+			done := &Committed{Snapshot: s, Attempts: attempt, Lost: c.lost, Warnings: c.writeHint(ctx, s.ID)}
 			for _, l := range c.leftovers {
 				done.Warnings = append(done.Warnings, l.Error())
 			}
@@ -225,7 +216,7 @@ func (c *committer) attempt(ctx context.Context, number int) (*Snapshot, error) 
 	if err != nil {
 		return nil, c.whyFailed(ctx, latest, nil, err)
 	}
-	if err := c.checkConflicts(ctx, latest); err != nil {
+	if err := c.giveUp(ctx, latest); err != nil {
 		return nil, c.whyFailed(ctx, latest, nil, err)
 	}
 	if err := c.writeDelta(ctx); err != nil {
@@ -275,18 +266,31 @@ func (c *committer) writeDelta(ctx context.Context) error {
 	if c.deltaList != "" {
 		return nil
 	}
+	before := len(c.files.created)
 	out := c.files.manifests(ctx)
-	for i := range c.entries {
-		if err := out.add(&c.entries[i]); err != nil {
-			return err
-		}
+	if err := c.each(out.add); err != nil {
+		return err
 	}
 	rows, err := out.close()
 	if err != nil {
 		return err
 	}
 	c.deltaList, c.deltaListSize, err = c.files.list(ctx, rows)
+	c.deltaFiles = slices.Clone(c.files.created[before:])
 	return err
+}
+
+// dropDelta removes a delta that names messages which were given up since.
+func (c *committer) dropDelta(ctx context.Context) error {
+	if c.deltaList == "" {
+		return nil
+	}
+	c.files.created = slices.DeleteFunc(c.files.created, func(p string) bool { return slices.Contains(c.deltaFiles, p) })
+	if err := removeFiles(ctx, c.table, c.deltaFiles); err != nil {
+		c.leftovers = append(c.leftovers, err)
+	}
+	c.deltaList, c.deltaFiles = "", nil
+	return ctx.Err()
 }
 
 // checkDefinition makes sure that the table is still one that can be compacted:
@@ -326,13 +330,14 @@ func (c *committer) prepare(ctx context.Context, latest *Snapshot, schemaID int6
 		return nil, err
 	}
 	delta := int64(0)
-	for _, e := range c.entries {
+	_ = c.each(func(e *ManifestEntry) error {
 		if e.Kind == Add {
 			delta += e.File.RowCount
 		} else {
 			delta -= e.File.RowCount
 		}
-	}
+		return nil
+	})
 	uuid := c.options.NewUUID()
 	s := &Snapshot{
 		Version: snapshotVersion, UUID: &uuid, ID: latest.ID + 1, SchemaID: max(schemaID, latest.SchemaID),
@@ -356,49 +361,13 @@ func (c *committer) prepare(ctx context.Context, latest *Snapshot, schemaID int6
 	return s, nil
 }
 
-// touched returns the live files of a snapshot in the partitions of the delta.
+// touched returns the live files of a snapshot in the partitions of the messages.
 func (c *committer) touched(ctx context.Context, s *Snapshot) ([]*ManifestEntry, error) {
 	partitions := map[string]bool{}
-	for _, e := range c.entries {
-		partitions[string(e.Partition)] = true
+	for _, i := range c.pending {
+		partitions[string(c.messages[i].Partition)] = true
 	}
 	return liveEntries(ctx, c.table, s, func(p []byte) (bool, error) { return partitions[string(p)], nil })
-}
-
-// checkConflicts makes sure that the delta can be applied to the latest
-// snapshot: every file that it deletes is live, no file is added twice, and the
-// partition has the number of buckets that was planned with.
-func (c *committer) checkConflicts(ctx context.Context, latest *Snapshot) error {
-	live, err := c.touched(ctx, latest)
-	if err != nil {
-		return err
-	}
-	m := newMerged()
-	for _, e := range live {
-		if err := m.apply(e); err != nil {
-			return err
-		}
-	}
-	for i := range c.entries {
-		e := &c.entries[i]
-		if err := m.apply(e); err != nil {
-			return fmt.Errorf("%w: %w", err, ErrConflict)
-		}
-		if len(m.deletes) > 0 {
-			return fmt.Errorf("data file %s of %s is no longer live in snapshot %d: %w",
-				e.File.FileName, c.table.BucketName(e.Partition, e.Bucket), latest.ID, ErrConflict)
-		}
-	}
-	buckets := map[string]int32{}
-	for _, e := range m.entries() {
-		n, ok := buckets[string(e.Partition)]
-		if ok && n != e.TotalBuckets && n > 0 && e.TotalBuckets > 0 {
-			return fmt.Errorf("partition (%s) has files of %d and of %d buckets in snapshot %d: %w",
-				c.table.PartitionName(e.Partition), n, e.TotalBuckets, latest.ID, ErrConflict)
-		}
-		buckets[string(e.Partition)] = e.TotalBuckets
-	}
-	return c.checkKeyRanges(m.entries(), latest)
 }
 
 // writeHint points the hint at the new snapshot, unless others have gone on:

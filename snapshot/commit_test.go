@@ -184,12 +184,6 @@ func TestCommitConflicts(t *testing.T) {
 			commitAll(t, tbl, up)
 			return []CommitMessage{message(b, b.Files, "x")}
 		}, "no longer live"},
-		{"two tasks delete one file", func(_ *table.Table, b Bucket) []CommitMessage {
-			return []CommitMessage{message(b, b.Files[:2], "x"), message(b, b.Files[1:3], "y")}
-		}, "no longer live"},
-		{"a file is added twice", func(_ *table.Table, b Bucket) []CommitMessage {
-			return []CommitMessage{message(b, b.Files[:2], "x"), message(b, b.Files[2:4], "x")}
-		}, "added twice"},
 		{"a live file is added", func(_ *table.Table, b Bucket) []CommitMessage {
 			return []CommitMessage{message(b, b.Files[:2], b.Files[3].File.FileName)}
 		}, "added twice"},
@@ -198,11 +192,13 @@ func TestCommitConflicts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var rescale []CommitMessage
+			var drop, rescale []CommitMessage
 			for _, b := range buckets {
+				drop = append(drop, message(b, b.Files))
 				b.TotalBuckets = 4
-				rescale = append(rescale, message(b, b.Files, "rescaled"))
+				rescale = append(rescale, message(b, nil, "rescaled"))
 			}
+			commitAll(t, tbl, drop...)
 			commitAll(t, tbl, rescale...)
 			return []CommitMessage{message(b, nil, "x")}
 		}, "buckets"},
@@ -232,6 +228,83 @@ func TestCommitConflicts(t *testing.T) {
 				t.Errorf("the table was changed")
 			}
 		})
+	}
+}
+
+// TestPartOfTheMessages lets others change what some of the messages change, before
+// the commit or while it is about to publish: only these are given up.
+func TestPartOfTheMessages(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		t.Run(fmt.Sprint("late ", late), func(t *testing.T) {
+			store, tbl := openTable(t, "append-partitioned", 2)
+			tbl.Options.CommitMinRetryMillis = 1
+			base := latest(t, tbl)
+			buckets, err := LiveFiles(t.Context(), tbl, base, table.Filter{})
+			if err != nil || len(buckets) < 3 {
+				t.Fatal(buckets, err)
+			}
+			before := orphans(t, tbl) // of the snapshots that the table had later
+			others := func() { commitAll(t, load(t, store), message(buckets[1], buckets[1].Files[:1], "other")) }
+			var messages []CommitMessage
+			for i, b := range buckets[:3] {
+				messages = append(messages, message(b, b.Files, fmt.Sprint("ours-", i)))
+			}
+			o, tries := options("me"), 0
+			o.BeforePublish = func(int64) {
+				if tries++; late && tries == 1 {
+					others()
+				}
+			}
+			if !late {
+				others()
+			}
+			done, err := Commit(t.Context(), tbl, base, messages, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(done.Lost) != 1 || done.Lost[0].Index != 1 || !errors.Is(done.Lost[0].Err, ErrConflict) ||
+				!strings.Contains(done.Lost[0].Err.Error(), buckets[1].Files[0].File.FileName) {
+				t.Errorf("lost %v", done.Lost)
+			}
+			live := liveNames(t, tbl, done.Snapshot)
+			for name, want := range map[string]bool{"ours-0": true, "ours-1": false, "ours-2": true, "other": true} {
+				if slices.Contains(live, name) != want {
+					t.Errorf("%s is live: %v", name, !want)
+				}
+			}
+			delta := int64(20)
+			for _, b := range []Bucket{buckets[0], buckets[2]} {
+				for _, e := range b.Files {
+					delta -= e.File.RowCount
+				}
+			}
+			if done.Snapshot.DeltaRecordCount != delta {
+				t.Errorf("%d rows more, want %d", done.Snapshot.DeltaRecordCount, delta)
+			}
+			if left := orphans(t, tbl); !slices.Equal(left, before) {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
+
+// TestCollidingMessages commits nothing when two messages are about one file.
+func TestCollidingMessages(t *testing.T) {
+	store, tbl := openTable(t, "append-bucketed", 0)
+	base := latest(t, tbl)
+	b := firstLive(t, tbl, base)
+	before := store.Files()
+	for _, messages := range [][]CommitMessage{
+		{message(b, b.Files[:2], "x"), message(b, b.Files[1:3], "y")},
+		{message(b, b.Files[:2], "x"), message(b, b.Files[2:4], "x")},
+	} {
+		_, err := Commit(t.Context(), tbl, base, messages, options("me"))
+		if err == nil || errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "in two compaction messages") {
+			t.Errorf("got %v", err)
+		}
+	}
+	if !maps.Equal(store.Files(), before) {
+		t.Error("the table was changed")
 	}
 }
 

@@ -161,11 +161,11 @@ func (c *committer) alive(ctx context.Context, s *Snapshot) (outputs, inputs boo
 	for _, e := range live {
 		has[e.Identity()] = true
 	}
-	for i := range c.entries {
-		e := &c.entries[i]
+	_ = c.each(func(e *ManifestEntry) error {
 		outputs = outputs || e.Kind == Add && has[e.Identity()]
 		inputs = inputs || e.Kind == Delete && has[e.Identity()]
-	}
+		return nil
+	})
 	return outputs, inputs, nil
 }
 
