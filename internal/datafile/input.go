@@ -27,20 +27,28 @@ type openedInput struct {
 	parquet *file.Reader
 	raw     File
 	size    int64
+	pages   *pageBudget
 }
+
+// share is what an input gets of what readers may hold.
+type share struct {
+	inputs int // that are read at once
+	pages  *pageBudget
+}
+
+func (o *openedInput) rowGroup(g int) rowGroup { return rowGroup{o.parquet.RowGroup(g), o.pages} }
 
 func (o *openedInput) Close() error { return errors.Join(o.parquet.Close(), o.raw.Close()) }
 
 // openInput opens a file and checks its footer: that it is Parquet, that it has
-// the rows that the manifest promised, and that its codecs can be read. It is one of
-// so many that are read at once.
-func openInput(ctx context.Context, in Input, atOnce int) (*openedInput, error) {
+// the rows that the manifest promised, and that its codecs can be read.
+func openInput(ctx context.Context, in Input, s share) (*openedInput, error) {
 	raw, err := in.Open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	o := &openedInput{raw: raw, size: raw.Size()}
-	if err := guard("", func() error { return o.open(in, atOnce) }); err != nil {
+	o := &openedInput{raw: raw, size: raw.Size(), pages: s.pages}
+	if err := guard("", func() error { return o.open(in, s.inputs) }); err != nil {
 		return nil, errors.Join(err, raw.Close())
 	}
 	return o, nil
@@ -49,7 +57,7 @@ func openInput(ctx context.Context, in Input, atOnce int) (*openedInput, error) 
 func (o *openedInput) open(in Input, atOnce int) error {
 	props := parquet.NewReaderProperties(memory.DefaultAllocator)
 	props.BufferedStreamEnabled = true
-	props.MaxCompressedPageSize, props.MaxUncompressedPageSize = maxPage, maxPage
+	props.MaxCompressedPageSize, props.MaxUncompressedPageSize = o.pages.page(), o.pages.page()
 	props.BufferSize = min(max(readAhead/int64(max(len(in.Fields), 1)*atOnce), minReadBuffer), maxReadBuffer)
 	footer, err := readFooter(o.raw, o.size)
 	if err == nil {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"io"
 	"runtime"
 	"slices"
 	"strings"
@@ -67,8 +66,7 @@ func untrustedFile(t testing.TB, o tabletest.FileOptions) ([]types.Field, []byte
 // the text, without much memory.
 func checkRefused(t *testing.T, in datafile.Input, target []types.Field, memory uint64, want string) {
 	t.Helper()
-	spec := plainSpec(target)
-	spec.Create = func(context.Context) (string, io.WriteCloser, error) { return "out", discard{}, nil }
+	spec := discarding(plainSpec(target))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	_, err := datafile.Concat(t.Context(), []datafile.Input{in}, spec)
