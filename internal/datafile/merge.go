@@ -235,7 +235,7 @@ func (g *merger) estimate() error {
 	for _, r := range g.runs {
 		f, err := r.file(0)
 		if err != nil {
-			return &fileError{r.inputs[0].Name, err}
+			return err
 		}
 		held += heldBy(f.parquet.MetaData())
 		for i := range f.parquet.NumRowGroups() {

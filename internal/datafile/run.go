@@ -44,16 +44,24 @@ func (r *run) file(i int) (*runFile, error) {
 	if r.files[i] != nil {
 		return r.files[i], nil
 	}
-	opened, err := r.open(r.inputs[i])
+	var f *runFile
+	err := guard(r.inputs[i].Name, func() error {
+		opened, err := r.open(r.inputs[i])
+		if err != nil {
+			return err
+		}
+		f = &runFile{openedInput: opened}
+		f.plans, err = align(r.target, r.inputs[i], opened.parquet.MetaData().Schema)
+		return err
+	})
+	if err != nil && f != nil {
+		err = errors.Join(err, f.Close())
+	}
 	if err != nil {
 		return nil, err
 	}
-	plans, err := align(r.target, r.inputs[i], opened.parquet.MetaData().Schema)
-	if err != nil {
-		return nil, errors.Join(err, opened.Close())
-	}
-	r.files[i] = &runFile{openedInput: opened, plans: plans}
-	return r.files[i], nil
+	r.files[i] = f
+	return f, nil
 }
 
 // leave is called by each cursor once for each file.
