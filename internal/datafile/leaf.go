@@ -1,6 +1,7 @@
 package datafile
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -155,8 +156,8 @@ func (l *leafReader[T]) fill() error {
 		if err != nil {
 			return err
 		}
-		if total == 0 {
-			continue
+		if total == 0 { // there would be no end
+			return errors.New("a page has fewer values than its header tells")
 		}
 		if err := l.checkLevels(kept, int(total), values); err != nil {
 			return err
