@@ -144,8 +144,14 @@ func FuzzMerge(f *testing.F) {
 		var all [][]any
 		for k := range rows {
 			all = append(all, []any{
-				types.Value{Int: int64(k)}, types.Value{}, types.Value{Int: int64(k)}, types.Value{Bytes: []byte("a")}, nil, nil,
-				types.Value{Bytes: []byte("x")}, types.Value{Int: int64(i)}, tabletest.List{types.Value{Int: 1}, nil},
+				types.Value{Int: int64(k)},
+				types.Value{},
+				types.Value{Int: int64(k)},
+				types.Value{Bytes: []byte("a")},
+				nil, nil,
+				types.Value{Bytes: []byte("x")},
+				types.Value{Int: int64(i)},
+				tabletest.List{types.Value{Int: 1}, nil},
 			})
 		}
 		data, err := tabletest.WriteFile(fields, all, tabletest.FileOptions{Codec: "none", RowGroupRows: 20, PageSize: 128, Dictionary: i == 1, Delta: i == 2, PageVersion: 1 + i/2})

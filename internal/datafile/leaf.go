@@ -144,7 +144,7 @@ func (l *leafReader[T]) fill() error {
 	if room := kept + readBatch; room > len(l.vals) {
 		l.grow(max(room, 2*kept))
 	}
-	for l.r.HasNext() {
+	if l.r.HasNext() {
 		var defs, reps []int16
 		if l.defs != nil {
 			defs = l.defs[kept:]
