@@ -59,78 +59,80 @@ func namesIn(t *testing.T, dir string) []string {
 	return names
 }
 
+var linkCases = []struct {
+	name string
+	// put makes links, and returns where to compact, and what to look at afterwards.
+	put func(t *testing.T, h *hostile) (location string, after func())
+}{
+	{"the table", func(t *testing.T, h *hostile) (string, func()) {
+		link := filepath.Join(t.TempDir(), "link")
+		if err := os.Symlink(h.location, link); err != nil {
+			t.Fatal(err)
+		}
+		return link, func() {
+			if names := namesIn(t, filepath.Join(h.location, bucketFolder)); len(names) != 7 {
+				t.Errorf("the bucket holds %v", names)
+			}
+		}
+	}},
+	{"links to links, relative", func(t *testing.T, h *hostile) (string, func()) {
+		dir := filepath.Dir(h.location)
+		if err := errors.Join(os.Symlink(filepath.Base(h.location), filepath.Join(dir, "one")), os.Symlink("one", filepath.Join(dir, "two"))); err != nil {
+			t.Fatal(err)
+		}
+		return filepath.Join(dir, "two"), func() {}
+	}},
+	{"folder of snapshots", func(t *testing.T, h *hostile) (string, func()) {
+		target := h.moveAway("snapshot")
+		return h.location, func() {
+			if names := namesIn(t, target); !slices.Contains(names, "snapshot-3") {
+				t.Errorf("the folder holds %v", names)
+			}
+		}
+	}},
+	{"folder of manifests", func(t *testing.T, h *hostile) (string, func()) {
+		target := h.moveAway("manifest")
+		n := len(namesIn(t, target))
+		return h.location, func() {
+			if names := namesIn(t, target); len(names) <= n {
+				t.Errorf("the folder holds %v", names)
+			}
+		}
+	}},
+	{"bucket", func(t *testing.T, h *hostile) (string, func()) {
+		target := h.moveAway(bucketFolder)
+		return h.location, func() {
+			if names := namesIn(t, target); len(names) != 7 {
+				t.Errorf("the folder holds %v", names)
+			}
+		}
+	}},
+	{"data file", func(t *testing.T, h *hostile) (string, func()) {
+		target := h.moveAway(firstData)
+		return h.location, func() {
+			if _, err := os.Stat(target); err != nil || !isLink(t, filepath.Join(h.location, firstData)) {
+				t.Errorf("the input was touched: %v", err)
+			}
+		}
+	}},
+	{"hint", func(t *testing.T, h *hostile) (string, func()) {
+		target := filepath.Join(filepath.Dir(h.location), "data-outside.parquet")
+		h.link(target, "snapshot/LATEST")
+		return h.location, func() {
+			data, err := os.ReadFile(target)
+			if err != nil || string(data) != "keep out" || isLink(t, filepath.Join(h.location, "snapshot/LATEST")) {
+				t.Errorf("the file that the hint was linked to holds %q, error %v", data, err)
+			}
+		}
+	}},
+}
+
 // TestSymbolicLinks has links in every place, which are followed where a folder or a
 // file to be read is expected, and never where a file is written (docs/guarantees.md).
 func TestSymbolicLinks(t *testing.T) {
 	good := newHostile(t)
 	rows := rowsOf(t, tabletest.Load(t, good.location, nil), latestOf(t, tabletest.Load(t, good.location, nil)))
-	for _, c := range []struct {
-		name string
-		// put makes links, and returns where to compact, and what to look at afterwards.
-		put func(t *testing.T, h *hostile) (location string, after func())
-	}{
-		{"the table", func(t *testing.T, h *hostile) (string, func()) {
-			link := filepath.Join(t.TempDir(), "link")
-			if err := os.Symlink(h.location, link); err != nil {
-				t.Fatal(err)
-			}
-			return link, func() {
-				if names := namesIn(t, filepath.Join(h.location, bucketFolder)); len(names) != 7 {
-					t.Errorf("the bucket holds %v", names)
-				}
-			}
-		}},
-		{"links to links, relative", func(t *testing.T, h *hostile) (string, func()) {
-			dir := filepath.Dir(h.location)
-			if err := errors.Join(os.Symlink(filepath.Base(h.location), filepath.Join(dir, "one")), os.Symlink("one", filepath.Join(dir, "two"))); err != nil {
-				t.Fatal(err)
-			}
-			return filepath.Join(dir, "two"), func() {}
-		}},
-		{"folder of snapshots", func(t *testing.T, h *hostile) (string, func()) {
-			target := h.moveAway("snapshot")
-			return h.location, func() {
-				if names := namesIn(t, target); !slices.Contains(names, "snapshot-3") {
-					t.Errorf("the folder holds %v", names)
-				}
-			}
-		}},
-		{"folder of manifests", func(t *testing.T, h *hostile) (string, func()) {
-			target := h.moveAway("manifest")
-			n := len(namesIn(t, target))
-			return h.location, func() {
-				if names := namesIn(t, target); len(names) <= n {
-					t.Errorf("the folder holds %v", names)
-				}
-			}
-		}},
-		{"bucket", func(t *testing.T, h *hostile) (string, func()) {
-			target := h.moveAway(bucketFolder)
-			return h.location, func() {
-				if names := namesIn(t, target); len(names) != 7 {
-					t.Errorf("the folder holds %v", names)
-				}
-			}
-		}},
-		{"data file", func(t *testing.T, h *hostile) (string, func()) {
-			target := h.moveAway(firstData)
-			return h.location, func() {
-				if _, err := os.Stat(target); err != nil || !isLink(t, filepath.Join(h.location, firstData)) {
-					t.Errorf("the input was touched: %v", err)
-				}
-			}
-		}},
-		{"hint", func(t *testing.T, h *hostile) (string, func()) {
-			target := filepath.Join(filepath.Dir(h.location), "data-outside.parquet")
-			h.link(target, "snapshot/LATEST")
-			return h.location, func() {
-				data, err := os.ReadFile(target)
-				if err != nil || string(data) != "keep out" || isLink(t, filepath.Join(h.location, "snapshot/LATEST")) {
-					t.Errorf("the file that the hint was linked to holds %q, error %v", data, err)
-				}
-			}
-		}},
-	} {
+	for _, c := range linkCases {
 		t.Run(c.name, func(t *testing.T) {
 			h := good.copy(t)
 			location, after := c.put(t, h)

@@ -156,7 +156,18 @@ func TestPagesThatLie(t *testing.T) {
 			checkRefused(t, input("bomb.parquet", fields, data, rows), fields, refusalMemory, c.want)
 		})
 	}
-	if _, _, got, err := concat(t.Context(), []datafile.Input{input("good.parquet", fields, onePage(t, compress.Codecs.Uncompressed, page(4*rows, 4*rows), make([]byte, 4*rows), rows), rows)}, plainSpec(fields)); err != nil || len(got) != rows {
-		t.Errorf("the page as it should be: %d rows, error %v", len(got), err)
+}
+
+// TestOnePage shows that the file is good where its header is.
+func TestOnePage(t *testing.T) {
+	fields := tabletest.Columns(t, [2]string{"n", "INT NOT NULL"})
+	const rows = 1000
+	header := format.PageHeader{
+		Type: format.DataPage, UncompressedPageSize: 4 * rows, CompressedPageSize: 4 * rows,
+		DataPageHeader: thrift.New(format.DataPageHeader{NumValues: rows, Encoding: format.Plain}),
+	}
+	in := input("good.parquet", fields, onePage(t, compress.Codecs.Uncompressed, header, make([]byte, 4*rows), rows), rows)
+	if _, _, got, err := concat(t.Context(), []datafile.Input{in}, plainSpec(fields)); err != nil || len(got) != rows {
+		t.Errorf("%d rows, error %v", len(got), err)
 	}
 }

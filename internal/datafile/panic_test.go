@@ -65,32 +65,35 @@ func TestPanicsAreNamed(t *testing.T) {
 			return err
 		}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			for n := int64(1); ; n++ {
-				opened := 0
-				var left atomic.Int64
-				in := input(name, fields, nil, rows)
-				in.Open = func(context.Context) (datafile.File, error) {
-					opened++
-					return panickyFile{memFile{bytes.NewReader(data), &opened}, &left}, nil
-				}
-				spec := discarding(plainSpec(fields))
-				spec.Workers = 1 + int(n%2)
-				left.Store(n)
-				err := c.run(in, spec)
-				if opened != 0 {
-					t.Fatalf("read %d: %d files are open", n, opened)
-				}
-				if left.Load() > 0 { // it did not come to that
-					if err != nil || n == 1 {
-						t.Fatalf("read %d: no panic, but the error %v", n, err)
-					}
-					return
-				}
-				if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "the library gives up") {
-					t.Fatalf("read %d: the error does not name the file: %v", n, err)
-				}
+		t.Run(c.name, func(t *testing.T) { panicAtEveryRead(t, name, fields, data, rows, c.run) })
+	}
+}
+
+func panicAtEveryRead(t *testing.T, name string, fields []types.Field, data []byte, rows int, run func(datafile.Input, datafile.Spec) error) {
+	t.Helper()
+	for n := int64(1); ; n++ {
+		opened := 0
+		var left atomic.Int64
+		in := input(name, fields, nil, rows)
+		in.Open = func(context.Context) (datafile.File, error) {
+			opened++
+			return panickyFile{memFile{bytes.NewReader(data), &opened}, &left}, nil
+		}
+		spec := discarding(plainSpec(fields))
+		spec.Workers = 1 + int(n%2)
+		left.Store(n)
+		err := run(in, spec)
+		if opened != 0 {
+			t.Fatalf("read %d: %d files are open", n, opened)
+		}
+		if left.Load() > 0 { // it did not come to that
+			if err != nil || n == 1 {
+				t.Fatalf("read %d: no panic, but the error %v", n, err)
 			}
-		})
+			return
+		}
+		if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "the library gives up") {
+			t.Fatalf("read %d: the error does not name the file: %v", n, err)
+		}
 	}
 }
