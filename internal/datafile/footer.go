@@ -159,15 +159,18 @@ func checkFooter(data []byte) error {
 // footerWalker is a place in a footer.
 type footerWalker struct {
 	data    []byte
+	at      int
 	structs int
 }
 
+func (w *footerWalker) left() int { return len(w.data) - w.at }
+
 func (w *footerWalker) byte() (byte, error) {
-	if len(w.data) == 0 {
+	if w.at == len(w.data) {
 		return 0, fmt.Errorf("%w: it ends too early", errFooter)
 	}
-	b := w.data[0]
-	w.data = w.data[1:]
+	b := w.data[w.at]
+	w.at++
 	return b, nil
 }
 
@@ -199,17 +202,17 @@ func (w *footerWalker) count(of string) (int, error) {
 		return 0, err
 	}
 	n := int64(int32(v)) // as the library cuts it
-	if n < 0 || n > int64(len(w.data)) {
-		return 0, fmt.Errorf("%w: it claims %d %s where %d bytes are left", errFooter, n, of, len(w.data))
+	if n < 0 || n > int64(w.left()) {
+		return 0, fmt.Errorf("%w: it claims %d %s where %d bytes are left", errFooter, n, of, w.left())
 	}
 	return int(n), nil
 }
 
 func (w *footerWalker) skip(n int) error {
-	if n > len(w.data) {
+	if n > w.left() {
 		return fmt.Errorf("%w: it ends too early", errFooter)
 	}
-	w.data = w.data[n:]
+	w.at += n
 	return nil
 }
 
@@ -218,9 +221,8 @@ func (w *footerWalker) binary() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := w.data[:n]
-	w.data = w.data[n:]
-	return b, nil
+	w.at += n
+	return w.data[w.at-n : w.at], nil
 }
 
 // list reads the head of a list.
@@ -231,8 +233,8 @@ func (w *footerWalker) list() (elements byte, n int, err error) {
 	}
 	if n = int(b >> 4); n == 15 {
 		n, err = w.count("elements of a list")
-	} else if n > len(w.data) {
-		err = fmt.Errorf("%w: it claims %d elements of a list where %d bytes are left", errFooter, n, len(w.data))
+	} else if n > w.left() {
+		err = fmt.Errorf("%w: it claims %d elements of a list where %d bytes are left", errFooter, n, w.left())
 	}
 	if elements = b & 15; elements == wireFalse {
 		elements = wireTrue
