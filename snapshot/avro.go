@@ -86,8 +86,9 @@ var (
 	writeManifestMore     = avro.MustParse(manifestSchema(true, false))
 )
 
-// maxBlock bounds what one block of an Avro file may inflate to.
-const maxBlock = 64 << 20
+// maxBlock bounds what one block of an Avro file may inflate to. Writers begin a new
+// one after some ten kilobytes. A row can take sixteen times as much once it is decoded.
+const maxBlock = 32 << 20
 
 // readerSchemas caches the schema to read with, by kind of file and header schema.
 // Headers are untrusted, so it starts again when it is full.
@@ -204,7 +205,19 @@ func otherFormat(in io.ReaderAt) string {
 	return ""
 }
 
-func decodeAvro[T any](ctx context.Context, in io.Reader, ours string, each func(*T) error) error {
+// sizedReader is what an Avro file is read from.
+type sizedReader interface {
+	io.Reader
+	Size() int64
+}
+
+func decodeAvro[T any](ctx context.Context, in sizedReader, ours string, each func(*T) error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("damaged, or beyond the Avro library: %v", p)
+		}
+	}()
+	memory := newHeld(in.Size())
 	r, err := ocf.NewReader(in, ocf.WithMaxBlockBytes(maxBlock), ocf.WithMaxDecompressedBlockBytes(maxBlock),
 		ocf.WithReaderSchemaFunc(func(r *ocf.Reader) (*avro.Schema, error) {
 			return readerSchema(ours, string(r.Metadata()["avro.schema"]))
@@ -222,6 +235,9 @@ func decodeAvro[T any](ctx context.Context, in io.Reader, ours string, each func
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
+		if w, ok := any(&row).(weigher); ok && err == nil {
+			err = memory.add(w.weight())
+		}
 		if err != nil {
 			return fmt.Errorf("row %d: %w", n, err)
 		}
@@ -238,6 +254,9 @@ func ReadManifestList(ctx context.Context, t *table.Table, name string) ([]Manif
 		if m.Version != manifestListVersion {
 			return fmt.Errorf("manifest list row has the version %d, expected %d: %w", m.Version, manifestListVersion, table.ErrUnsupported)
 		}
+		if err := m.check(); err != nil {
+			return err
+		}
 		rows = append(rows, *m)
 		return nil
 	})
@@ -246,8 +265,13 @@ func ReadManifestList(ctx context.Context, t *table.Table, name string) ([]Manif
 
 // ReadManifest calls each with every entry of a manifest, in order.
 func ReadManifest(ctx context.Context, t *table.Table, name string, each func(*ManifestEntry) error) error {
+	var all tally
 	return readAvro(ctx, t, name, manifestSchema(true, true), func(e *ManifestEntry) error {
-		if err := e.check(); err != nil {
+		err := e.check()
+		if err == nil {
+			err = all.add(&e.File)
+		}
+		if err != nil {
 			return err
 		}
 		return each(e)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/twmb/avro"
 	"github.com/twmb/avro/ocf"
 
 	"tablectl/table"
@@ -261,31 +262,33 @@ func fuzzAvro[T any](f *testing.F, prefix, ours string, encode func([]T) ([]byte
 			f.Add(data)
 		}
 	})
-	f.Fuzz(func(t *testing.T, data []byte) {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		var rows []T
-		err := decodeAvro(t.Context(), bytes.NewReader(data), ours, func(row *T) error {
-			if len(rows) < 1000 {
-				rows = append(rows, *row)
-			}
-			return nil
-		})
-		runtime.ReadMemStats(&after)
-		if used := after.TotalAlloc - before.TotalAlloc; used > 4*maxBlock+uint64(len(data))*100 {
-			t.Fatalf("took %d bytes for %d", used, len(data))
+	f.Fuzz(func(t *testing.T, data []byte) { fuzzRows(t, data, ours, encode) })
+}
+
+func fuzzRows[T any](t *testing.T, data []byte, ours string, encode func([]T) ([]byte, error)) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	var rows []T
+	err := decodeAvro(t.Context(), bytes.NewReader(data), ours, func(row *T) error {
+		if len(rows) < 1000 {
+			rows = append(rows, *row)
 		}
-		if err != nil {
-			return
-		}
-		written, err := encode(rows)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if again := decodeAll[T](t, written, ours); !reflect.DeepEqual(again, rows) {
-			t.Fatalf("read %+v, then %+v", rows, again)
-		}
+		return nil
 	})
+	runtime.ReadMemStats(&after)
+	if used := after.TotalAlloc - before.TotalAlloc; used > 4*maxBlock+uint64(len(data))*100 {
+		t.Fatalf("took %d bytes for %d", used, len(data))
+	}
+	if err != nil {
+		return
+	}
+	written, err := encode(rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again := decodeAll[T](t, written, ours); !reflect.DeepEqual(again, rows) {
+		t.Fatalf("read %+v, then %+v", rows, again)
+	}
 }
 
 func FuzzManifest(f *testing.F) {
@@ -297,5 +300,20 @@ func FuzzManifest(f *testing.F) {
 func FuzzManifestList(f *testing.F) {
 	fuzzAvro(f, "manifest-list-", manifestListSchema(true), func(rows []ManifestFile) ([]byte, error) {
 		return encodeAvro(writeManifestListMore, "zstd", rows)
+	})
+}
+
+// FuzzIndexManifest has what is written as rows of our own, since index manifests are
+// never written.
+func FuzzIndexManifest(f *testing.F) {
+	schema := avro.MustParse(indexManifestAvro)
+	metadata(f, "manifest", "index-manifest-", func(_, _ string, data []byte) { f.Add(data) })
+	data, err := encodeAvro(schema, "null", []indexEntry{{Version: 1, IndexType: hashIndex, FileName: "index-1"}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		fuzzRows(t, data, indexManifestAvro, func(rows []indexEntry) ([]byte, error) { return encodeAvro(schema, "null", rows) })
 	})
 }

@@ -126,8 +126,21 @@ func (e *ManifestEntry) check() error {
 		return fmt.Errorf("manifest entry has the kind %d", e.Kind)
 	case e.Bucket < postponeBucket:
 		return fmt.Errorf("data file %q is in the bucket %d", e.File.FileName, e.Bucket)
-	case e.File.RowCount < 0 || e.File.FileSize < 0:
-		return fmt.Errorf("data file %q has %d rows and %d bytes", e.File.FileName, e.File.RowCount, e.File.FileSize)
+	case e.TotalBuckets < postponeBucket, e.TotalBuckets > 0 && e.Bucket >= e.TotalBuckets:
+		return fmt.Errorf("data file %q is in the bucket %d of %d", e.File.FileName, e.Bucket, e.TotalBuckets)
+	case e.File.Level < 0:
+		return fmt.Errorf("data file %q is at level %d", e.File.FileName, e.File.Level)
+	case e.File.SchemaID < 0 || e.File.SchemaID > maxID:
+		return fmt.Errorf("data file %q has the schema %d", e.File.FileName, e.File.SchemaID)
+	case e.File.FirstRowID != nil && (*e.File.FirstRowID < 0 || *e.File.FirstRowID > maxID):
+		return fmt.Errorf("data file %q begins with the row id %d", e.File.FileName, *e.File.FirstRowID)
+	}
+	return nil
+}
+
+func (m *ManifestFile) check() error {
+	if m.FileSize < 0 || m.FileSize > maxHeldFile || m.NumAddedFiles < 0 || m.NumDeletedFiles < 0 {
+		return fmt.Errorf("manifest %q has %d bytes, %d additions and %d deletions", m.FileName, m.FileSize, m.NumAddedFiles, m.NumDeletedFiles)
 	}
 	return nil
 }

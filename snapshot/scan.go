@@ -115,10 +115,10 @@ func liveEntries(ctx context.Context, t *table.Table, s *Snapshot, selects func(
 		return nil, err
 	}
 	m := newMerged()
-	err = readInOrder(ctx, t, files, selects, func(_ int, entries []*ManifestEntry) error {
+	err = readInOrder(ctx, t, files, selects, func(i int, entries []*ManifestEntry) error {
 		for _, e := range entries {
 			if err := m.apply(e); err != nil {
-				return fmt.Errorf("snapshot %d: %w", s.ID, err)
+				return fmt.Errorf("snapshot %d: manifest %s: %w", s.ID, files[i].FileName, err)
 			}
 		}
 		return nil
@@ -129,7 +129,14 @@ func liveEntries(ctx context.Context, t *table.Table, s *Snapshot, selects func(
 	if len(m.deletes) > 0 {
 		return nil, fmt.Errorf("snapshot %d deletes data file %s, which was never added", s.ID, m.dangling[m.deletes[0]].File.FileName)
 	}
-	return m.entries(), nil
+	live := m.entries()
+	var all tally
+	for _, e := range live {
+		if err := all.add(&e.File); err != nil {
+			return nil, fmt.Errorf("snapshot %d: %w", s.ID, err)
+		}
+	}
+	return live, nil
 }
 
 // readInOrder reads manifests a few at a time and hands their selected entries

@@ -109,11 +109,32 @@ func ParseSnapshot(data []byte) (*Snapshot, error) {
 	default:
 		return nil, fmt.Errorf("parse snapshot: unknown commit kind %q", s.CommitKind)
 	}
+	if err := s.checkNumbers(); err != nil {
+		return nil, fmt.Errorf("parse snapshot: %w", err)
+	}
 	delete(members, "logOffsets") // a leftover of older writers
 	if len(members) > 0 {
 		s.Unknown = members
 	}
 	return s, nil
+}
+
+// checkNumbers refuses what no table reaches and what could not be added to. A total
+// may be below zero: old writers left it out, and merges make rows fewer.
+func (s *Snapshot) checkNumbers() error {
+	switch {
+	case s.ID < 1 || s.ID > maxID:
+		return fmt.Errorf("member \"id\" is %d", s.ID)
+	case s.SchemaID < 0 || s.SchemaID > maxID:
+		return fmt.Errorf("member \"schemaId\" is %d", s.SchemaID)
+	case s.TotalRecordCount < -maxRows || s.TotalRecordCount > maxRows:
+		return fmt.Errorf("member \"totalRecordCount\" is %d", s.TotalRecordCount)
+	case s.DeltaRecordCount < -maxRows || s.DeltaRecordCount > maxRows:
+		return fmt.Errorf("member \"deltaRecordCount\" is %d", s.DeltaRecordCount)
+	case s.NextRowID != nil && (*s.NextRowID < 0 || *s.NextRowID > maxID):
+		return fmt.Errorf("member \"nextRowId\" is %d", *s.NextRowID)
+	}
+	return nil
 }
 
 var knownMembers = func() []string {

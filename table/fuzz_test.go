@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unicode"
 
+	"tablectl/internal/binrow"
 	"tablectl/internal/types"
 )
 
@@ -122,6 +123,70 @@ func FuzzParseSchema(f *testing.F) {
 		}
 		if s.Options == nil || s.Version < 1 || s.Version > currentSchemaVersion {
 			t.Fatalf("version %d, options %v", s.Version, s.Options)
+		}
+	})
+}
+
+// FuzzOptions has options as a schema file holds them, key and value by turns.
+func FuzzOptions(f *testing.F) {
+	for _, o := range []string{
+		"bucket\n-1", "target-file-size\n128 mb\nbucket\n4", "compaction.min.file-num\n99999999999999999999", "target-file-size\n9223372036854775807 tb",
+		"commit.timeout\n9999999999 d", "metadata.stats-mode\ntruncate(2147483648)", "data-file.path-directory\n../..", "partition.default-name\n../x",
+		"data-file.prefix\n/etc/", "fields.a.aggregate-function\nsum", "file.compression.per.level\n0:lz4,1:zstd", "num-levels\n2147483647",
+		"num-sorted-run.compaction-trigger\n-1", "file-index.bloom-filter.columns\na,b,,", "snapshot.time-retained\n1e9 h",
+	} {
+		f.Add(o)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		stored := map[string]string{}
+		parts := strings.Split(text, "\n")
+		for i := 0; i+1 < len(parts); i += 2 {
+			stored[parts[i]] = parts[i+1]
+		}
+		o, err := ParseOptions(stored, nil)
+		if err != nil {
+			return
+		}
+		// What is added up, multiplied or doubled must have room for it.
+		for name, n := range map[string]int64{
+			"target-file-size": o.TargetFileSize, "page size": o.PageSize, "block size": o.BlockSize, "open file cost": o.OpenFileCost,
+			"manifest target size": o.ManifestTargetSize, "manifest full threshold": o.ManifestFullThreshold, "timeout": o.CommitTimeoutMillis,
+		} {
+			if n < 0 || n > 1<<61 {
+				t.Fatalf("%s is %d", name, n)
+			}
+		}
+		if strings.ContainsAny(o.DataFilePrefix, "/\\\x00") || !safePath("x/"+o.DataFilePath) && o.DataFilePath != "" {
+			t.Fatalf("data files %q in the folder %q", o.DataFilePrefix, o.DataFilePath)
+		}
+	})
+}
+
+// FuzzBucketDir has partitions of any bytes: their folder is below the table and as deep
+// as the partition has columns, whatever the values are.
+func FuzzBucketDir(f *testing.F) {
+	columns := []types.Field{
+		{ID: 0, Name: "s", Type: types.Type{Kind: types.Varchar, Length: types.MaxLength}},
+		{ID: 1, Name: "../x=", Type: types.Type{Kind: types.Varbinary, Length: types.MaxLength}},
+	}
+	tbl := &Table{
+		Location: "/warehouse/db.db/t", Options: Options{DefaultPartition: "__DEFAULT_PARTITION__"},
+		Schema: &Schema{Fields: columns, PartitionKeys: []string{"s", "../x="}},
+	}
+	for _, values := range [][2]string{{"a", "b"}, {"..", "."}, {"a/b", "../../etc"}, {"\x00", "%2F"}, {"", " "}, {"s=1/bucket-0", "a longer text with / and \\ and .."}} {
+		row := binrow.Encode(tbl.Schema.PartitionTypes(), []types.Value{{Bytes: []byte(values[0])}, {Bytes: []byte(values[1])}})
+		f.Add(row, 0, "data-1.parquet")
+		f.Add(row[:len(row)-1], -2, "../data-1.parquet")
+	}
+	f.Fuzz(func(t *testing.T, partition []byte, bucket int, name string) {
+		p, err := tbl.FilePath(partition, bucket, name)
+		if err != nil {
+			return
+		}
+		rest, below := strings.CutPrefix(p, tbl.Location+"/")
+		parts := strings.Split(rest, "/")
+		if !below || len(parts) != 4 || !strings.HasPrefix(parts[0], "s=") || !strings.HasPrefix(parts[1], "..%2Fx%3D=") || parts[3] != name || !safePath(rest) {
+			t.Fatalf("partition %x, file %q: %q", partition, name, p)
 		}
 	})
 }

@@ -3,8 +3,8 @@ package datafile_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -28,57 +28,61 @@ type discard struct{}
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 func (discard) Close() error                { return nil }
 
+const damagedName = "damaged.parquet"
+
 // runDamaged rewrites a file that is not what it should be. Whatever is in there,
 // the run ends, with moderate memory, and either with an error that names the file
 // or with all rows. Their values may differ from the ones that were written: pages
 // have checksums, but the Parquet library does not look at them.
 func runDamaged(fields, target []types.Field, data []byte, rows int, workers int) error {
-	const name = "damaged.parquet"
 	spec := plainSpec(target)
 	spec.Workers = workers
-	spec.Create = func(context.Context) (string, io.WriteCloser, error) { return "out", discard{}, nil }
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	type result struct {
-		outputs []datafile.Output
-		err     error
-		panic   any
-	}
-	done := make(chan result, 1)
-	go func() {
-		var r result
-		defer func() {
-			r.panic = recover()
-			done <- r
-		}()
-		in := input(name, fields, data, rows)
-		if err := datafile.Check(context.Background(), in, spec); err != nil {
-			r.err = err
-			return
+	var out int64
+	err := runFiles(spec, []datafile.Input{input(damagedName, fields, data, rows)}, func(ctx context.Context, in []datafile.Input, spec datafile.Spec) ([]datafile.Output, error) {
+		if err := datafile.Check(ctx, in[0], spec); err != nil {
+			return nil, err
 		}
-		r.outputs, r.err = datafile.Concat(context.Background(), []datafile.Input{in}, spec)
-	}()
-	select {
-	case r := <-done:
-		runtime.ReadMemStats(&after)
-		if used := after.TotalAlloc - before.TotalAlloc; used > damageMemory {
-			return fmt.Errorf("%d bytes were allocated for a file of %d", used, len(data))
-		}
-		switch {
-		case r.panic != nil:
-			return fmt.Errorf("panic: %v", r.panic)
-		case r.err != nil:
-			if !bytes.Contains([]byte(r.err.Error()), []byte(name)) {
-				return fmt.Errorf("the error does not name the file: %w", r.err)
-			}
-			return nil
-		}
-		var out int64
-		for _, o := range r.outputs {
+		outputs, err := datafile.Concat(ctx, in, spec)
+		for _, o := range outputs {
 			out += o.Rows
 		}
-		if out != int64(rows) {
-			return fmt.Errorf("%d rows and no error, want %d", out, rows)
+		if err == nil && out != int64(rows) {
+			return nil, fmt.Errorf("%w: %d rows and no error, want %d", errBroken, out, rows)
+		}
+		return outputs, err
+	})
+	return err
+}
+
+var errBroken = errors.New("broken")
+
+// runFiles runs f over a damaged file: it must end, with moderate memory, and an error
+// that it returns must name the file.
+func runFiles(spec datafile.Spec, in []datafile.Input, f func(context.Context, []datafile.Input, datafile.Spec) ([]datafile.Output, error)) error {
+	spec = discarding(spec)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	done := make(chan error, 1)
+	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				done <- fmt.Errorf("%w: panic: %v", errBroken, p)
+			}
+		}()
+		_, err := f(context.Background(), in, spec)
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		runtime.ReadMemStats(&after)
+		if used := after.TotalAlloc - before.TotalAlloc; used > damageMemory {
+			return fmt.Errorf("%d bytes were allocated", used)
+		}
+		switch {
+		case errors.Is(err, errBroken):
+			return err
+		case err != nil && !bytes.Contains([]byte(err.Error()), []byte(damagedName)):
+			return fmt.Errorf("the error does not name the file: %w", err)
 		}
 		return nil
 	case <-time.After(damageTime):

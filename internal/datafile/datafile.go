@@ -23,7 +23,6 @@ import (
 	"io"
 	"slices"
 
-	"github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/apache/arrow-go/v18/parquet/metadata"
 	"golang.org/x/sync/errgroup"
 
@@ -110,7 +109,7 @@ func Check(ctx context.Context, in Input, spec Spec) error {
 		if err != nil {
 			return err
 		}
-		r, err := openInput(ctx, in, 1)
+		r, err := openInput(ctx, in, share{inputs: 1})
 		if err != nil {
 			return err
 		}
@@ -145,7 +144,7 @@ func Concat(ctx context.Context, inputs []Input, spec Spec) ([]Output, error) {
 // concat moves all rows of one input.
 func (w *writer) concat(ctx context.Context, in Input) error {
 	return guard(in.Name, func() error {
-		r, err := openInput(ctx, in, 1)
+		r, err := openInput(ctx, in, share{inputs: 1, pages: newPageBudget(w.spec.ReadMemory, len(w.target.leaves), 1)})
 		if err != nil {
 			return err
 		}
@@ -156,7 +155,7 @@ func (w *writer) concat(ctx context.Context, in Input) error {
 		}
 		before, rows := w.inputRead, int64(0)
 		for g := range r.parquet.NumRowGroups() {
-			if err := w.rowGroup(ctx, in, r.parquet, g, movers, func(moved int64) {
+			if err := w.rowGroup(ctx, in, r, g, movers, func(moved int64) {
 				rows += moved
 				w.inputRead = before + int64(float64(r.size)*float64(rows)/float64(max(in.Rows, 1)))
 			}); err != nil {
@@ -170,8 +169,8 @@ func (w *writer) concat(ctx context.Context, in Input) error {
 
 // rowGroup moves the rows of one row group of an input and tells after each batch
 // how many.
-func (w *writer) rowGroup(ctx context.Context, in Input, r *file.Reader, g int, movers []mover, moved func(int64)) error {
-	source := r.RowGroup(g)
+func (w *writer) rowGroup(ctx context.Context, in Input, r *openedInput, g int, movers []mover, moved func(int64)) error {
+	source := r.rowGroup(g)
 	for _, m := range movers {
 		if err := m.open(source); err != nil {
 			return fmt.Errorf("row group %d: %w", g, err)
@@ -185,7 +184,7 @@ func (w *writer) rowGroup(ctx context.Context, in Input, r *file.Reader, g int, 
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := w.begin(ctx, func(leaf int) bool { return movers[leaf].dictionary(r.MetaData(), g) }); err != nil {
+		if err := w.begin(ctx, func(leaf int) bool { return movers[leaf].dictionary(r.parquet.MetaData(), g) }); err != nil {
 			return err
 		}
 		n := w.batch(min(left, maxBatch), inputRow, batchBytes)

@@ -22,9 +22,10 @@ var errDelta = errors.New("damaged delta encoding")
 
 // checkedPages reads the pages of a column chunk and refuses those in the delta
 // encodings for which the Parquet library would allocate without bound
-// (reference: Encodings of the Parquet format).
+// (reference: Encodings of the Parquet format), and those that take too much together.
 type checkedPages struct {
 	file.PageReader
+	heldPages
 	maxDef, maxRep int16
 	err            error
 	frontCoded     int  // bytes of the page, if its values share their beginnings; else 0
@@ -57,6 +58,9 @@ func (p *checkedPages) Next() bool {
 		if err := p.check(page, encoding); err != nil {
 			p.err = fmt.Errorf("page in the encoding %s: %w", encoding, err)
 		}
+	}
+	if p.err == nil {
+		p.err = p.hold(page)
 	}
 	return p.err == nil
 }

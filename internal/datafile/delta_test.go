@@ -156,7 +156,7 @@ func TestFrontCodedValues(t *testing.T) {
 	}
 	defer r.Close()
 	l := newLeafReader[parquet.ByteArray](0, 0, 0)
-	if err := l.open(r.RowGroup(0)); err != nil {
+	if err := l.open(rowGroup{RowGroupReader: r.RowGroup(0)}); err != nil {
 		t.Fatal(err)
 	}
 	next := 0

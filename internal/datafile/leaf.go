@@ -1,10 +1,12 @@
 package datafile
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"sync"
+	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet"
@@ -62,12 +64,15 @@ func (l *leafReader[T]) grow(n int) {
 }
 
 // open starts with the leaf's chunk in a row group.
-func (l *leafReader[T]) open(rg *file.RowGroupReader) error {
+func (l *leafReader[T]) open(rg rowGroup) error {
+	l.release()
 	pages, err := rg.GetColumnPageReader(l.index)
 	if err != nil {
 		return err
 	}
-	l.pages = &checkedPages{PageReader: pages, maxDef: l.maxDef, maxRep: l.maxRep}
+	var value T
+	held := heldPages{budget: rg.pages, valueSize: int64(unsafe.Sizeof(value))}
+	l.pages = &checkedPages{PageReader: pages, heldPages: held, maxDef: l.maxDef, maxRep: l.maxRep}
 	c := file.NewColumnReader(rg.MetaData().Schema.Column(l.index), l.pages, memory.DefaultAllocator, &l.buffers) //nolint:staticcheck // as rg.Column does, with pages that are looked at first
 	r, ok := c.(chunkReader[T])
 	if !ok {
@@ -80,7 +85,7 @@ func (l *leafReader[T]) open(rg *file.RowGroupReader) error {
 
 // openAt starts with a row of the leaf's chunk, counted within its row group. Where
 // the file does not tell where its pages begin, it decodes all rows before.
-func (l *leafReader[T]) openAt(rg *file.RowGroupReader, row int64) error {
+func (l *leafReader[T]) openAt(rg rowGroup, row int64) error {
 	if err := l.open(rg); err != nil {
 		return err
 	}
@@ -98,6 +103,13 @@ func (l *leafReader[T]) openAt(rg *file.RowGroupReader, row int64) error {
 		return nil
 	}
 	return l.rows(row-first, func([]T, []int16, []int16) error { return nil })
+}
+
+// release gives back what its pages were counted for, as they go.
+func (l *leafReader[T]) release() {
+	if l.pages != nil {
+		l.pages.release()
+	}
 }
 
 // end makes sure that the chunk has no entries beyond the rows of its group.
@@ -132,7 +144,7 @@ func (l *leafReader[T]) fill() error {
 	if room := kept + readBatch; room > len(l.vals) {
 		l.grow(max(room, 2*kept))
 	}
-	for l.r.HasNext() {
+	if l.r.HasNext() {
 		var defs, reps []int16
 		if l.defs != nil {
 			defs = l.defs[kept:]
@@ -144,8 +156,8 @@ func (l *leafReader[T]) fill() error {
 		if err != nil {
 			return err
 		}
-		if total == 0 {
-			continue
+		if total == 0 { // there would be no end
+			return errors.New("a page has fewer values than its header tells")
 		}
 		if err := l.checkLevels(kept, int(total), values); err != nil {
 			return err

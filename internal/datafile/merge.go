@@ -45,8 +45,9 @@ func Merge(ctx context.Context, runs [][]Input, m MergeSpec, spec Spec) (outputs
 	}
 	w.keys = m.Keys
 	g := &merger{writer: w, spec: m}
+	all := share{inputs: len(runs), pages: newPageBudget(spec.ReadMemory, len(w.target.leaves), len(runs))}
 	for _, inputs := range runs {
-		g.runs = append(g.runs, newRun(ctx, w.target, inputs, len(runs)))
+		g.runs = append(g.runs, newRun(ctx, w.target, inputs, all))
 	}
 	err = guard("", func() error { return g.run(ctx) })
 	for _, r := range g.runs {
@@ -234,7 +235,7 @@ func (g *merger) estimate() error {
 	for _, r := range g.runs {
 		f, err := r.file(0)
 		if err != nil {
-			return &fileError{r.inputs[0].Name, err}
+			return err
 		}
 		held += heldBy(f.parquet.MetaData())
 		for i := range f.parquet.NumRowGroups() {

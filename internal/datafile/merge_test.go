@@ -30,7 +30,7 @@ const (
 	nAt
 )
 
-func mergeFields(t *testing.T) []types.Field {
+func mergeFields(t testing.TB) []types.Field {
 	integer := types.Type{Kind: types.Int}
 	fields := tabletest.Columns(t, [2]string{"_SEQUENCE_NUMBER", "BIGINT NOT NULL"}, [2]string{"_VALUE_KIND", "TINYINT NOT NULL"},
 		[2]string{"k", "INT NOT NULL"}, [2]string{"k2", "STRING NOT NULL"}, [2]string{"u", "INT"}, [2]string{"v", "STRING"},

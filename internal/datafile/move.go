@@ -15,13 +15,15 @@ import (
 // mover moves the rows of one leaf from an input to a taker.
 type mover interface {
 	// open starts with a row group of the input.
-	open(rg *file.RowGroupReader) error
+	open(rg rowGroup) error
 	// openAt starts with a row of it.
-	openAt(rg *file.RowGroupReader, row int64) error
+	openAt(rg rowGroup, row int64) error
 	// move moves the next n rows of the row group.
 	move(n int64) error
 	// end makes sure that all rows of the row group were moved.
 	end() error
+	// release tells that the pages of the row group are let go of.
+	release()
 	column() string
 	// weight is how much there is to move in a row group of the input, in bytes.
 	weight(rg *metadata.RowGroupMetaData) int64
@@ -229,11 +231,12 @@ type fixedMover struct {
 	reps     []int16
 }
 
-func (m *fixedMover) open(*file.RowGroupReader) error          { return nil }
-func (m *fixedMover) openAt(*file.RowGroupReader, int64) error { return nil }
-func (m *fixedMover) end() error                               { return nil }
-func (m *fixedMover) column() string                           { return m.plan.leaf.name }
-func (m *fixedMover) weight(*metadata.RowGroupMetaData) int64  { return 0 }
+func (m *fixedMover) open(rowGroup) error                     { return nil }
+func (m *fixedMover) openAt(rowGroup, int64) error            { return nil }
+func (m *fixedMover) end() error                              { return nil }
+func (m *fixedMover) release()                                {}
+func (m *fixedMover) column() string                          { return m.plan.leaf.name }
+func (m *fixedMover) weight(*metadata.RowGroupMetaData) int64 { return 0 }
 func (m *fixedMover) dictionary(*metadata.FileMetaData, int) bool {
 	return dictionaryOf(m.plan, nil, 0)
 }

@@ -29,11 +29,11 @@ type runFile struct {
 	left  int // cursors that are done with it
 }
 
-// newRun makes a run that is one of so many.
-func newRun(ctx context.Context, t *target, inputs []Input, runs int) *run {
+// newRun makes a run that takes its share.
+func newRun(ctx context.Context, t *target, inputs []Input, s share) *run {
 	return &run{
 		inputs: inputs, target: t, window: windowRows, files: make([]*runFile, len(inputs)),
-		open: func(in Input) (*openedInput, error) { return openInput(ctx, in, runs) },
+		open: func(in Input) (*openedInput, error) { return openInput(ctx, in, s) },
 	}
 }
 
@@ -44,16 +44,24 @@ func (r *run) file(i int) (*runFile, error) {
 	if r.files[i] != nil {
 		return r.files[i], nil
 	}
-	opened, err := r.open(r.inputs[i])
+	var f *runFile
+	err := guard(r.inputs[i].Name, func() error {
+		opened, err := r.open(r.inputs[i])
+		if err != nil {
+			return err
+		}
+		f = &runFile{openedInput: opened}
+		f.plans, err = align(r.target, r.inputs[i], opened.parquet.MetaData().Schema)
+		return err
+	})
+	if err != nil && f != nil {
+		err = errors.Join(err, f.Close())
+	}
 	if err != nil {
 		return nil, err
 	}
-	plans, err := align(r.target, r.inputs[i], opened.parquet.MetaData().Schema)
-	if err != nil {
-		return nil, errors.Join(err, opened.Close())
-	}
-	r.files[i] = &runFile{openedInput: opened, plans: plans}
-	return r.files[i], nil
+	r.files[i] = f
+	return f, nil
 }
 
 // leave is called by each cursor once for each file.
@@ -124,7 +132,12 @@ func (c *cursor[T]) drain() error {
 }
 
 // park lets go of what the cursor holds but for its window. It goes on where it was.
-func (c *cursor[T]) park() { c.mover = nil }
+func (c *cursor[T]) park() {
+	if c.mover != nil {
+		c.mover.release()
+	}
+	c.mover = nil
+}
 
 // fill reads the next rows into the window.
 func (c *cursor[T]) fill() (more bool, err error) {
@@ -161,7 +174,7 @@ func (c *cursor[T]) resume() error {
 	if err := c.makeMover(); err != nil {
 		return err
 	}
-	g := c.file.parquet.RowGroup(c.group - 1)
+	g := c.file.rowGroup(c.group - 1)
 	if err := c.mover.openAt(g, g.NumRows()-c.rows); err != nil {
 		return fmt.Errorf("column %s: row group %d: %w", c.win.leaf.name, c.group-1, err)
 	}
@@ -191,7 +204,8 @@ func (c *cursor[T]) advance() error {
 	}
 	if c.group == c.file.parquet.NumRowGroups() {
 		index := c.index
-		c.file, c.mover, c.index = nil, nil, c.index+1
+		c.park()
+		c.file, c.index = nil, c.index+1
 		return c.run.leave(index)
 	}
 	if c.mover == nil {
@@ -199,7 +213,7 @@ func (c *cursor[T]) advance() error {
 			return err
 		}
 	}
-	g := c.file.parquet.RowGroup(c.group)
+	g := c.file.rowGroup(c.group)
 	if err := c.mover.open(g); err != nil {
 		return fmt.Errorf("row group %d: %w", c.group, err)
 	}

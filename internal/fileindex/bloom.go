@@ -21,7 +21,16 @@ const (
 type bloomFilter struct {
 	typ    types.Type
 	hashes int32
-	bits   []byte
+	size   int64  // bytes
+	bits   []byte // nil until they are needed
+}
+
+// allocated makes the bits. Options only tell how many there are.
+func (b *bloomFilter) allocated() []byte {
+	if b.bits == nil {
+		b.bits = make([]byte, b.size)
+	}
+	return b.bits
 }
 
 func newBloomFilter(t types.Type, options map[string]string) (builder, error) {
@@ -53,7 +62,7 @@ func newBloomFilter(t types.Type, options map[string]string) (builder, error) {
 	if items > 0 {
 		k = max(1, int32(math.Floor(float64(bits)/float64(items)*math.Ln2+0.5)))
 	}
-	return &bloomFilter{typ: t, hashes: k, bits: make([]byte, bits/8)}, nil
+	return &bloomFilter{typ: t, hashes: k, size: bits / 8}, nil
 }
 
 func (b *bloomFilter) add(v types.Value) error {
@@ -64,20 +73,21 @@ func (b *bloomFilter) add(v types.Value) error {
 	if err != nil {
 		return err
 	}
+	b.allocated()
 	h1, h2 := int32(h), int32(h>>32)
 	for i := int32(1); i <= b.hashes; i++ {
 		c := h1 + i*h2
 		if c < 0 {
 			c = ^c
 		}
-		p := int64(c) % int64(len(b.bits)*8)
+		p := int64(c) % (b.size * 8)
 		b.bits[p>>3] |= 1 << (p & 7)
 	}
 	return nil
 }
 
 func (b *bloomFilter) payload() ([]byte, error) {
-	return append(binary.BigEndian.AppendUint32(nil, uint32(b.hashes)), b.bits...), nil
+	return append(binary.BigEndian.AppendUint32(nil, uint32(b.hashes)), b.allocated()...), nil
 }
 
 func bloomHash(t types.Type, v types.Value) (uint64, error) {

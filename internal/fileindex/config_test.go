@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -43,6 +44,9 @@ func TestParseConfig(t *testing.T) {
 		{options: "file-index.bloom-filter.columns=id file-index.bloom-filter.id.fpp=1.5", err: "fpp=1.5"},
 		{options: "file-index.bloom-filter.columns=id file-index.bloom-filter.id.fpp=NaN", err: "fpp=NaN"},
 		{options: "file-index.bloom-filter.columns=id file-index.bloom-filter.id.items=many", err: "items=many"},
+		{options: "file-index.bloom-filter.columns=id file-index.bloom-filter.id.items=9223372036854775807", err: "more than 256 MiB"},
+		{options: "file-index.bloom-filter.columns=id file-index.bloom-filter.id.items=300000000", want: "id:bloom-filter"},
+		{options: "file-index.bloom-filter.columns=id,name file-index.bloom-filter.id.items=300000000 file-index.bloom-filter.name.items=300000000", err: `column "name": with this one, bloom filters take more than 256 MiB`},
 		{options: "file-index.bitmap.columns=m", err: `column "m"`, unsupported: true},
 		{options: "file-index.bitmap.columns=m[k]", err: "map entry m[k]", unsupported: true},
 		{options: "file-index.token-bloom.columns=id", err: `"token-bloom"`, unsupported: true},
@@ -166,4 +170,29 @@ func TestBitmapHoldsEveryRow(t *testing.T) {
 			t.Fatalf("got %s, want %s", g, w)
 		}
 	})
+}
+
+// TestLargeFilters has options that ask for much. To read them takes no memory.
+func TestLargeFilters(t *testing.T) {
+	fields := []types.Field{{Name: "id", Type: goldenType(t, "INT")}}
+	options := map[string]string{
+		"file-index.bloom-filter.columns":       "id",
+		"file-index.bloom-filter.id.items":      "400000000",
+		"file-index.range-bitmap.columns":       "id",
+		"file-index.bitmap.columns":             "id",
+		"file-index.bsi.columns":                "id",
+		"file-index.bitmap.id.index-block-size": "4096 tb",
+		"file-index.range-bitmap.id.chunk-size": "4096 tb",
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	c, err := ParseConfig(options, fields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.NewBuilders()
+	runtime.ReadMemStats(&after)
+	if used := after.TotalAlloc - before.TotalAlloc; used > 1<<20 {
+		t.Errorf("%d bytes were allocated before there is a row", used)
+	}
 }

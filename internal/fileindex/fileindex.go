@@ -74,12 +74,31 @@ func ParseConfig(options map[string]string, fields []types.Field) (Config, error
 		}
 		c.declared[i].options[parts[2]] = value
 	}
-	for _, d := range c.declared {
-		if _, err := d.builder(c.fields); err != nil {
-			return Config{}, fmt.Errorf("option %s%s%s, column %q: %w", optionPrefix, d.kind, columnsSuffix, fields[d.column].Name, err)
-		}
+	if err := c.check(); err != nil {
+		return Config{}, err
 	}
 	return c, nil
+}
+
+// maxFilters is how many bytes the bloom filters of one file may take together. Their
+// size is in the options, and all of a file are in memory until it is complete.
+const maxFilters = 256 << 20
+
+// check makes a builder of every declaration.
+func (c *Config) check() error {
+	var filters int64
+	for _, d := range c.declared {
+		b, err := d.builder(c.fields)
+		if f, ok := b.(*bloomFilter); ok && err == nil {
+			if filters += f.size; filters > maxFilters {
+				err = fmt.Errorf("with this one, bloom filters take more than %d MiB for each data file; items or fpp are out of proportion", maxFilters>>20)
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("option %s%s%s, column %q: %w", optionPrefix, d.kind, columnsSuffix, c.fields[d.column].Name, err)
+		}
+	}
+	return nil
 }
 
 func (c *Config) declare(key, kind, name string) error {

@@ -80,7 +80,7 @@ func parseJSON(data []byte, depth int) (Type, error) {
 		}
 		t.Fields, err = fieldsFromJSON(*node.Fields, depth+1)
 	default:
-		return Type{}, fmt.Errorf("unknown type %q", *node.Type)
+		return Type{}, fmt.Errorf("unknown type %.100q", *node.Type)
 	}
 	return t, err
 }
@@ -142,7 +142,7 @@ func Parse(s string) (Type, error) {
 		}
 	}
 	if rest := p.peek(); rest != "" {
-		return Type{}, fmt.Errorf("type %q: unexpected %q", s, rest)
+		return Type{}, fmt.Errorf("type %.100q: unexpected %q", s, rest)
 	}
 	return t, nil
 }
@@ -212,12 +212,12 @@ func (p *typeParser) numbers(places ...*int) error {
 		}
 		n, err := strconv.Atoi(p.next())
 		if err != nil || n < 0 || n > MaxLength {
-			return fmt.Errorf("type %q: bad number in parentheses", p.text)
+			return fmt.Errorf("type %.100q: bad number in parentheses", p.text)
 		}
 		*place = n
 	}
 	if !p.accept(")") {
-		return fmt.Errorf("type %q: expected )", p.text)
+		return fmt.Errorf("type %.100q: expected )", p.text)
 	}
 	return nil
 }
@@ -272,7 +272,7 @@ func (p *typeParser) atomic() (Type, error) {
 	default:
 		kind, ok := plainKinds[word]
 		if !ok {
-			return Type{}, fmt.Errorf("unknown type %q", p.text)
+			return Type{}, fmt.Errorf("unknown type %.100q", p.text)
 		}
 		t = Type{Kind: kind}
 		if kind == Geometry || kind == Geography {
@@ -290,15 +290,15 @@ func (t Type) checkRange(text string) error {
 	switch t.Kind {
 	case Char, Varchar, Binary, Varbinary:
 		if t.Length < 1 {
-			return fmt.Errorf("type %q: length must be at least 1", text)
+			return fmt.Errorf("type %.100q: length must be at least 1", text)
 		}
 	case Decimal:
 		if t.Precision < 1 || t.Precision > 38 || t.Scale > t.Precision {
-			return fmt.Errorf("type %q: precision must be 1 to 38 and scale at most the precision", text)
+			return fmt.Errorf("type %.100q: precision must be 1 to 38 and scale at most the precision", text)
 		}
 	case Time, Timestamp, TimestampLTZ:
 		if t.Precision > 9 {
-			return fmt.Errorf("type %q: precision must be 0 to 9", text)
+			return fmt.Errorf("type %.100q: precision must be 0 to 9", text)
 		}
 	}
 	return nil
