@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tablectl/internal/lock"
 	"tablectl/snapshot"
 	"tablectl/table"
 )
@@ -47,6 +48,7 @@ var outcomes = []outcome{
 // published comes first, since it must not be mistaken for anything harmless.
 func outcomeOf(err error) outcome {
 	var interrupted *signalError
+	var held *lock.HeldError
 	switch {
 	case err == nil:
 		return outcomeOK
@@ -62,6 +64,8 @@ func outcomeOf(err error) outcome {
 		return outcomeInterrupted
 	case errors.Is(err, context.Canceled):
 		return outcomeInterrupted
+	case errors.As(err, &held):
+		return outcomeLocked
 	case errors.Is(err, table.ErrUnsupported):
 		return outcomeUnsupported
 	case errors.Is(err, errUsage), errors.Is(err, table.ErrInvalid), strings.HasPrefix(err.Error(), "unknown command"):

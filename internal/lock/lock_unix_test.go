@@ -3,10 +3,15 @@
 package lock
 
 import (
+	"bufio"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -106,5 +111,65 @@ func TestHostileFiles(t *testing.T) {
 				t.Error("a file was made at the end of the link")
 			}
 		})
+	}
+}
+
+// TestOtherUsers: users that are strangers to each other meet in the folder that
+// one of them has made. Another process than this one is run as those.
+func TestOtherUsers(t *testing.T) {
+	const dirVariable, userVariable = "LOCK_TEST_DIR", "LOCK_TEST_USER"
+	if dir := os.Getenv(dirVariable); dir != "" {
+		l, err := Dir{Path: dir, Shared: true}.Acquire(name, Holder{PID: os.Getpid(), User: os.Getenv(userVariable), Since: time.Now()})
+		fmt.Println("result:", err)
+		if err == nil {
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			l.Release()
+		}
+		return
+	}
+	if os.Getuid() != 0 {
+		t.Skip("only root can run processes of others")
+	}
+	dir := t.TempDir()
+	if err := errors.Join(os.Chmod(dir, 0o777|fs.ModeSticky), os.Chmod(filepath.Dir(dir), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(t.TempDir(), "test")
+	if data, err := os.ReadFile(os.Args[0]); err != nil || os.WriteFile(program, data, 0o755) != nil || os.Chmod(filepath.Dir(filepath.Dir(program)), 0o755) != nil {
+		t.Fatal(err)
+	}
+	as := func(uid uint32) (result string, end func()) {
+		cmd := exec.Command(program, "-test.run", "^TestOtherUsers$")
+		cmd.Env = []string{dirVariable + "=" + filepath.Join(dir, "locks"), userVariable + "=" + fmt.Sprint("u", uid)}
+		cmd.Dir = "/"
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+		stdin, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		stdout, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		result, _ = bufio.NewReader(stdout).ReadString('\n')
+		return result, func() { stdin.Close(); _ = cmd.Wait() }
+	}
+	users := []uint32{60001, 60002, 0}
+	for _, first := range users {
+		result, end := as(first)
+		if result != "result: <nil>\n" {
+			t.Errorf("%d: %s", first, result)
+		}
+		for _, second := range users {
+			result, endSecond := as(second)
+			if !strings.Contains(result, fmt.Sprintf(" of u%d on ", first)) {
+				t.Errorf("%d beside %d: %s", second, first, result)
+			}
+			endSecond()
+		}
+		end()
 	}
 }
