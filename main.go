@@ -4,6 +4,7 @@
 //
 //   - cmd.Main parses the command line, reads the configuration and turns
 //     signals into a cancelled context;
+//   - lock.Dir.Acquire keeps other runs on this machine off the table;
 //   - table.Load opens the table: its latest schema and its options;
 //   - compact.Table reads the latest snapshot and its live files
 //     (snapshot.Latest, snapshot.LiveFiles), decides what to rewrite

@@ -25,6 +25,7 @@ func TestReadmeCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	bin := t.TempDir()
+	t.Setenv("TABLECTL_LOCK_DIR", filepath.Join(warehouse, "locks"))
 	commands := 0
 	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(readme), -1) {
 		for line := range strings.Lines(block[1]) {

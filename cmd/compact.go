@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os/signal"
@@ -18,6 +19,7 @@ import (
 
 	"tablectl/compact"
 	"tablectl/internal/bytesize"
+	"tablectl/internal/lock"
 	"tablectl/internal/version"
 	"tablectl/snapshot"
 	"tablectl/table"
@@ -50,6 +52,7 @@ db.table inside of --warehouse.`,
 	f.Int("parallelism", 0, "tasks that run at once (default: the number of CPUs)")
 	f.String("memory", "", "bound on the memory of the run, such as 2gb (default: from the cgroup or the machine)")
 	f.StringArray("table-option", nil, "KEY=VALUE, overrides a stored table option for this run")
+	addLockFlags(f)
 	return c
 }
 
@@ -74,6 +77,7 @@ type compactResult struct {
 	Partitions          []compactedBucket `json:"partitions"`
 	Lost                []lostBucket      `json:"lost"`
 	Skipped             map[string]int    `json:"skipped"`
+	LockedBy            *lock.Holder      `json:"locked_by"`
 	Warnings            []string          `json:"warnings"`
 	Error               *errorJSON        `json:"error"`
 }
@@ -104,67 +108,101 @@ const (
 	statusUnknown   = "unknown"
 )
 
+// compactRun is what is known about a run, whatever becomes of it.
+type compactRun struct {
+	location string
+	name     string       // of the table, where it is known although the table was not opened
+	table    *table.Table // nil until it is open
+	report   *compact.Report
+	warnings []string        // beside those of the report, and logged already
+	held     *lock.HeldError // who holds the table's lock, if another run does
+}
+
+func (r *compactRun) warn(a *app, warning string) {
+	a.log.Warn(warning)
+	r.warnings = append(r.warnings, warning)
+}
+
 func (a *app) runCompact(cmd *cobra.Command, args []string) error {
 	// Nobody reading the output or the log any more must not kill the run half way.
 	signal.Ignore(syscall.SIGPIPE)
-	location, err := a.config.location(args)
-	if err != nil {
-		return a.compactDone(location, nil, &compact.Report{}, err)
+	run := &compactRun{report: &compact.Report{}}
+	err := withCause(cmd.Context(), a.compact(cmd, args, run))
+	if err == nil && len(run.report.Lost) > 0 {
+		err = &partlyError{lost: len(run.report.Lost), all: len(run.report.Plan.Tasks)}
 	}
-	t, options, err := a.openForCompact(cmd, location)
-	if err != nil {
-		return a.compactDone(location, t, &compact.Report{}, err)
-	}
-	a.log.Info("compacting", "table", t.Name(), "filter", options.Filter.String(), "strategy", options.Strategy, "memory", options.Memory)
-	report, err := compact.Table(cmd.Context(), t, options)
-	err = withCause(cmd.Context(), err)
-	if err == nil && len(report.Lost) > 0 {
-		err = &partlyError{lost: len(report.Lost), all: len(report.Plan.Tasks)}
-	}
-	return a.compactDone(location, t, report, err)
+	return a.compactDone(run, err)
 }
 
-// openForCompact opens the table and checks everything that the user gave, before
-// anything but the table's definition is read.
-func (a *app) openForCompact(cmd *cobra.Command, location string) (*table.Table, compact.Options, error) {
-	var o compact.Options
+// compact is the run itself. What the user gave is checked first, as far as that
+// needs no table; the table is opened once no other run holds its lock.
+func (a *app) compact(cmd *cobra.Command, args []string, run *compactRun) error {
+	var err error
+	if run.location, err = a.config.location(args); err != nil {
+		return err
+	}
+	options, overrides, err := a.compactOptions(cmd)
+	if err != nil {
+		return err
+	}
+	policy, err := a.lockPolicy()
+	if err != nil {
+		return err
+	}
+	release, err := a.lockTable(cmd.Context(), run, policy)
+	if run.held != nil && policy.onLocked == lockedSkip {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer release()
+	t, err := table.Load(cmd.Context(), a.files, run.location, overrides)
+	if err != nil {
+		return err
+	}
+	run.table = t
+	if options.Filter, err = a.filter(cmd, t); err != nil {
+		return err
+	}
+	options.OnEvent = func(e compact.Event) { a.logEvent(t, e) }
+	a.log.Info("compacting", "table", t.Name(), "filter", options.Filter.String(), "strategy", options.Strategy, "memory", options.Memory)
+	run.report, err = compact.Table(cmd.Context(), t, options)
+	return err
+}
+
+// compactOptions checks everything that the user gave but the filter, which needs
+// the table, and returns the table options for this run too.
+func (a *app) compactOptions(cmd *cobra.Command) (compact.Options, map[string]string, error) {
+	o := compact.Options{WriterVersion: version.Writer()}
 	overrides, err := a.config.overrides(cmd)
 	if err != nil {
-		return nil, o, err
+		return o, nil, err
 	}
 	for k := range overrides {
 		if !table.IsOption(k) {
-			return nil, o, usageError(fmt.Errorf("table option %q: compaction knows no such option%s", k, suggestion(k, table.OptionNames())))
+			return o, nil, usageError(fmt.Errorf("table option %q: compaction knows no such option%s", k, suggestion(k, table.OptionNames())))
 		}
 	}
 	if o.CommitUser = a.config.text("commit-user"); a.config.given("commit-user") {
 		if err := checkCommitUser(o.CommitUser); err != nil {
-			return nil, o, usageError(err)
+			return o, nil, usageError(err)
 		}
 	}
 	if o.Strategy = compact.Strategy(a.config.text("strategy")); o.Strategy != compact.Full && o.Strategy != compact.Minor {
-		return nil, o, usageError(fmt.Errorf("--strategy %s: expected full or minor", o.Strategy))
+		return o, nil, usageError(fmt.Errorf("--strategy %s: expected full or minor", o.Strategy))
 	}
 	if o.Parallelism, err = a.config.count("parallelism"); err != nil {
-		return nil, o, err
+		return o, nil, err
 	}
 	o.Memory = defaultMemory()
 	if a.config.given("memory") {
 		if o.Memory, err = parseMemory(a.config.text("memory")); err != nil {
-			return nil, o, usageError(err)
+			return o, nil, usageError(err)
 		}
 	}
 	debug.SetMemoryLimit(o.Memory - o.Memory/16) // the rest is the program itself
-	t, err := table.Load(cmd.Context(), a.files, location, overrides)
-	if err != nil {
-		return nil, o, err
-	}
-	if o.Filter, err = a.filter(cmd, t); err != nil {
-		return t, o, err
-	}
-	o.WriterVersion = version.Writer()
-	o.OnEvent = func(e compact.Event) { a.logEvent(t, e) }
-	return t, o, nil
+	return o, overrides, nil
 }
 
 func (a *app) filter(cmd *cobra.Command, t *table.Table) (table.Filter, error) {
@@ -245,9 +283,9 @@ func (a *app) logEvent(t *table.Table, e compact.Event) {
 }
 
 // compactDone prints the result, whatever it is, and passes the error on.
-func (a *app) compactDone(location string, t *table.Table, report *compact.Report, err error) error {
-	result := newCompactResult(location, t, report, err)
-	for _, w := range result.Warnings {
+func (a *app) compactDone(run *compactRun, err error) error {
+	result := newCompactResult(run, err)
+	for _, w := range result.Warnings[len(run.warnings):] {
 		a.log.Warn(w)
 	}
 	a.reported = true
@@ -256,11 +294,11 @@ func (a *app) compactDone(location string, t *table.Table, report *compact.Repor
 	case a.format == "json":
 		writing = a.writeJSON(result)
 	case result.Status != statusFailed && result.Status != statusUnknown && !a.quiet:
-		_, writing = fmt.Fprintln(a.stdout, result.text(report))
+		_, writing = fmt.Fprintln(a.stdout, result.text(run.report))
 	}
 	if err != nil && a.format != "json" {
-		for _, l := range report.Lost {
-			fmt.Fprintf(a.stderr, "Given up: %s: %v\n", t.BucketName(l.Task.Partition, l.Task.Bucket), l.Err)
+		for _, l := range run.report.Lost {
+			fmt.Fprintf(a.stderr, "Given up: %s: %v\n", run.table.BucketName(l.Task.Partition, l.Task.Bucket), l.Err)
 		}
 		a.printError(err)
 	}
@@ -271,14 +309,21 @@ func (a *app) compactDone(location string, t *table.Table, report *compact.Repor
 	return err
 }
 
-func newCompactResult(location string, t *table.Table, report *compact.Report, err error) compactResult {
+func newCompactResult(run *compactRun, err error) compactResult {
+	report := run.report
 	r := compactResult{
-		header: newHeader("CompactResult"), Table: location, Status: statusNothing, Attempts: report.Attempts,
+		header: newHeader("CompactResult"), Table: cmp.Or(run.name, run.location), Status: statusNothing, Attempts: report.Attempts,
 		DurationMillis: report.DurationMillis, Partitions: []compactedBucket{}, Lost: []lostBucket{}, Skipped: map[string]int{},
-		Warnings: append([]string{}, report.Warnings...), Error: newErrorJSON(err),
+		Warnings: append(append([]string{}, run.warnings...), report.Warnings...), Error: newErrorJSON(err),
 	}
-	if t != nil {
-		r.Table = t.Name()
+	if run.table != nil {
+		r.Table = run.table.Name()
+	}
+	if run.held != nil {
+		r.LockedBy = run.held.By
+		if err == nil {
+			r.Skipped[skipLocked] = 1
+		}
 	}
 	if report.Before != nil {
 		r.SnapshotBefore = &report.Before.ID
@@ -297,7 +342,7 @@ func newCompactResult(location string, t *table.Table, report *compact.Report, e
 		r.Status = statusFailed
 	}
 	for _, l := range report.Lost {
-		r.Lost = append(r.Lost, lostBucket{partitionJSON(t, l.Task.Partition), l.Task.Bucket, l.Err.Error()})
+		r.Lost = append(r.Lost, lostBucket{partitionJSON(run.table, l.Task.Partition), l.Task.Bucket, l.Err.Error()})
 	}
 	for _, p := range compact.Leftovers(err) {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%s could not be removed", p))
@@ -307,7 +352,7 @@ func newCompactResult(location string, t *table.Table, report *compact.Report, e
 	}
 	if report.After != nil {
 		r.SnapshotAfter = &report.After.ID
-		r.addMessages(t, report.Messages)
+		r.addMessages(run.table, report.Messages)
 	}
 	return r
 }
@@ -387,6 +432,12 @@ var skipTexts = map[compact.Skip]string{
 
 // why says in words what was left alone.
 func (r compactResult) why(report *compact.Report) string {
+	if r.Skipped[skipLocked] > 0 {
+		if r.LockedBy == nil {
+			return "another run holds the lock"
+		}
+		return fmt.Sprintf("another run holds the lock: %s", r.LockedBy)
+	}
 	if report.Before == nil {
 		return "the table has no snapshot"
 	}

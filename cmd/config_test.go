@@ -123,7 +123,7 @@ func TestEverySettingIsAFlag(t *testing.T) {
 			t.Errorf("there is no flag for the key %s", key)
 		}
 	}
-	for _, flag := range []string{"where", "filter-json", "commit-user", "strategy", "parallelism", "memory", "table-option", "table", "warehouse", "output", "config"} {
+	for _, flag := range []string{"where", "filter-json", "commit-user", "strategy", "parallelism", "memory", "table-option", "lock", "on-locked", "lock-dir", "table", "warehouse", "output", "config"} {
 		if compact.Flags().Lookup(flag) == nil {
 			t.Errorf("compact has no flag --%s", flag)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tablectl/internal/lock"
 	"tablectl/snapshot"
 	"tablectl/table"
 )
@@ -49,6 +50,7 @@ var outcomes = []outcome{
 func outcomeOf(err error) outcome {
 	var interrupted *signalError
 	var partly *partlyError
+	var held *lock.HeldError
 	switch {
 	case err == nil:
 		return outcomeOK
@@ -66,6 +68,8 @@ func outcomeOf(err error) outcome {
 		return outcomeInterrupted
 	case errors.Is(err, context.Canceled):
 		return outcomeInterrupted
+	case errors.As(err, &held):
+		return outcomeLocked
 	case errors.Is(err, table.ErrUnsupported):
 		return outcomeUnsupported
 	case errors.Is(err, errUsage), errors.Is(err, table.ErrInvalid), strings.HasPrefix(err.Error(), "unknown command"):

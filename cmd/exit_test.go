@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"tablectl/internal/lock"
 	"tablectl/snapshot"
 	"tablectl/table"
 )
@@ -40,6 +41,7 @@ func TestExitCode(t *testing.T) {
 		{pathError(syscall.ESTALE), 8, "storage"},
 		{pathError(syscall.EDQUOT), 8, "storage"},
 		{table.ErrNotFound, 10, "not_found"},
+		{&lock.HeldError{}, 11, "locked"},
 		{context.Canceled, 130, "interrupted"},
 		{&signalError{syscall.SIGINT}, 130, "interrupted"},
 		{&signalError{syscall.SIGTERM}, 143, "interrupted"},
@@ -53,6 +55,7 @@ func TestExitCode(t *testing.T) {
 		{errors.Join(&signalError{syscall.SIGTERM}, context.Canceled), 143, "interrupted"},
 		{errors.Join(context.Canceled, &signalError{syscall.SIGTERM}), 143, "interrupted"},
 		{errors.Join(&signalError{syscall.SIGINT}, pathError(syscall.EIO)), 130, "interrupted"},
+		{errors.Join(&lock.HeldError{}, &signalError{syscall.SIGTERM}, context.Canceled), 143, "interrupted"},
 		{fmt.Errorf("%w: %w", table.ErrUnsupported, table.ErrInvalid), 4, "unsupported"},
 		{errors.Join(snapshot.ErrConflict, &snapshot.LeftoverError{Path: "/x", Err: pathError(fs.ErrPermission)}), 5, "conflict"},
 	} {

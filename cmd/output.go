@@ -46,6 +46,7 @@ var hints = map[string]string{
 	outcomeUnknown.kind:     "look at the latest snapshot before running again; no data file was deleted",
 	outcomeUnsupported.kind: "tablectl leaves tables alone that it does not fully understand",
 	outcomeStorage.kind:     "see that the store has space, can be reached and lets you write; then run again",
+	outcomeLocked.kind:      "run again when that run is over, or with --on-locked wait or skip; --lock none goes on beside it",
 	outcomeNotFound.kind:    "a table is a folder that holds schema/schema-0; db.table is looked for in --warehouse",
 }
 

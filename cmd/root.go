@@ -68,7 +68,7 @@ func (a *app) fail(cmd *cobra.Command, args []string, err error) {
 	}
 	switch {
 	case cmd.Name() == compactName:
-		_ = a.compactDone("", nil, &compact.Report{}, err) // the same error
+		_ = a.compactDone(&compactRun{report: &compact.Report{}}, err) // the same error
 	case a.format == "json":
 		if werr := a.writeJSON(errorDocument{newHeader("Error"), newErrorJSON(err)}); werr != nil {
 			fmt.Fprintf(a.stderr, "Error: %v\n", errors.Join(err, werr))
@@ -78,10 +78,11 @@ func (a *app) fail(cmd *cobra.Command, args []string, err error) {
 	}
 }
 
-// printError says what is wrong and, after a race or an unclear end, what to do.
+// printError says what is wrong and, where others are involved or the end is not
+// clear, what to do.
 func (a *app) printError(err error) {
 	fmt.Fprintf(a.stderr, "Error: %v\n", err)
-	if o := outcomeOf(err); o == outcomePartly || o == outcomeConflict || o == outcomeUnknown {
+	if o := outcomeOf(err); o == outcomePartly || o == outcomeConflict || o == outcomeUnknown || o == outcomeLocked {
 		fmt.Fprintf(a.stderr, "Hint: %s\n", hints[o.kind])
 	}
 }

@@ -16,8 +16,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"tablectl/internal/lock"
 )
 
 func TestMain(m *testing.M) {
@@ -41,6 +44,8 @@ func TestMain(m *testing.M) {
 //	lines STREAM N      fails if stdout or stderr has more or fewer lines
 //	json PATH OP VALUE  looks at the one JSON document on standard output; OP is
 //	                    is, matches, or has (a member or an element); !json is not
+//	hold TABLE          takes the lock of a table; !hold gives it back
+//	relink GLOB FILE    puts a link to FILE in the place of the first file
 //	like FILE           compares standard output with FILE, uuids and the like masked
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -48,6 +53,8 @@ func TestScript(t *testing.T) {
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
 			env.Values[savedKey{}] = new(string)
+			env.Values[heldKey{}] = map[string]*lock.Lock{}
+			env.Setenv("TABLECTL_LOCK_DIR", filepath.Join(env.WorkDir, "locks"))
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
@@ -73,6 +80,12 @@ func TestScript(t *testing.T) {
 			"edit": func(ts *testscript.TestScript, _ bool, args []string) {
 				expr := regexp.MustCompile(args[1])
 				overwrite(ts, args[:1], func(data []byte) []byte { return expr.ReplaceAll(data, []byte(args[2])) })
+			},
+			"hold": hold,
+			"relink": func(ts *testscript.TestScript, _ bool, args []string) {
+				file := find(ts, args[0])[0]
+				ts.Check(os.Remove(file))
+				ts.Check(os.Symlink(ts.MkAbs(args[1]), file))
 			},
 			"discard": func(ts *testscript.TestScript, _ bool, args []string) { ts.Check(os.Remove(find(ts, args[0])[0])) },
 		},
@@ -102,6 +115,25 @@ func runTablectl(ts *testscript.TestScript, neg bool, args []string) {
 func saved(ts *testscript.TestScript) *string { return ts.Value(savedKey{}).(*string) }
 
 type savedKey struct{}
+
+type heldKey struct{}
+
+// hold takes a lock as another process would. The kernel does not care that it is
+// not one that runs tablectl.
+func hold(ts *testscript.TestScript, neg bool, args []string) {
+	held := ts.Value(heldKey{}).(map[string]*lock.Lock)
+	table := ts.MkAbs(args[0])
+	if neg {
+		held[table].Release()
+		return
+	}
+	l, err := lock.Dir{Path: ts.MkAbs("locks")}.Acquire(table, lock.Holder{
+		PID: 4711, User: "etl", Host: "node1", Since: time.Date(2026, 12, 1, 10, 0, 0, 0, time.UTC),
+	})
+	ts.Check(err)
+	ts.Defer(l.Release)
+	held[table] = l
+}
 
 // digest lists the files of a folder, and what they hold, and the folders in it.
 func digest(ts *testscript.TestScript, dir string) string {

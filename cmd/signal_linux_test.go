@@ -55,6 +55,7 @@ func start(t *testing.T, program string, change func(cmd *exec.Cmd) *os.File, ar
 	}
 	p.before = p.files()
 	p.cmd = exec.CommandContext(t.Context(), program, append([]string{"compact", p.location}, args...)...)
+	p.cmd.Env = append(os.Environ(), "TABLECTL_LOCK_DIR="+filepath.Join(p.location, "..", "..", "locks"))
 	p.cmd.Stdout = p.out
 	p.pipe = change(p.cmd)
 	if err := p.cmd.Start(); err != nil {
@@ -147,13 +148,19 @@ func (p *process) expect(code int, before map[string]string) {
 	}
 }
 
-// TestProcess runs the program as others do, and interferes.
-func TestProcess(t *testing.T) {
+// build builds the program.
+func build(t *testing.T) string {
+	t.Helper()
 	program := filepath.Join(t.TempDir(), "tablectl")
-	build := exec.Command("go", "build", "-o", program, "tablectl")
-	if out, err := build.CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", program, "tablectl").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+	return program
+}
+
+// TestProcess runs the program as others do, and interferes.
+func TestProcess(t *testing.T) {
+	program := build(t)
 
 	for _, c := range []struct {
 		name   string
@@ -275,7 +282,7 @@ func TestProcess(t *testing.T) {
 		t.Parallel()
 		p := startBlocked(t, program, "-o", "json")
 		unfinished := p.files()
-		other := exec.Command(program, "compact", p.location)
+		other := exec.Command(program, "compact", p.location, "--lock", "none")
 		if out, err := other.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}

@@ -53,7 +53,7 @@ type Table struct {
 // overrides take precedence over stored options. ErrNotFound, ErrInvalid and
 // ErrUnsupported are wrapped where they apply.
 func Load(ctx context.Context, store fileio.FileIO, location string, overrides map[string]string) (*Table, error) {
-	location, branch, err := splitLocation(location)
+	location, branch, err := SplitLocation(location)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,10 @@ func open(ctx context.Context, t *Table) (*Table, error) {
 	return t, nil
 }
 
-func splitLocation(location string) (dir, branch string, err error) {
+// SplitLocation finds the absolute path of a table's folder and its branch, "" for
+// the main one, in the location of a table. It does not look whether there is one.
+// ErrInvalid and ErrUnsupported are wrapped where they apply.
+func SplitLocation(location string) (dir, branch string, err error) {
 	// Hadoop writes file:/wh/t, others file:///wh/t or file://localhost/wh/t.
 	if scheme, rest, ok := strings.Cut(location, ":/"); ok && strings.EqualFold(scheme, "file") {
 		if host, ok := strings.CutPrefix(rest, "/"); ok && !strings.HasPrefix(host, "/") {
@@ -170,13 +173,16 @@ func (t *Table) SchemaByID(ctx context.Context, id int64) (*Schema, error) {
 
 // Name is the table's name for messages: database.table where the folders
 // follow the layout of a warehouse, else the folder's name; with its branch.
-func (t *Table) Name() string {
-	name := path.Base(t.Location)
-	if db, ok := strings.CutSuffix(path.Base(path.Dir(t.Location)), ".db"); ok && db != "" {
+func (t *Table) Name() string { return Name(t.Location, t.Branch) }
+
+// Name is the name that the table has in that folder, without opening it.
+func Name(dir, branch string) string {
+	name := path.Base(dir)
+	if db, ok := strings.CutSuffix(path.Base(path.Dir(dir)), ".db"); ok && db != "" {
 		name = db + "." + name
 	}
-	if t.Branch != "" {
-		name += "$branch_" + t.Branch
+	if branch != "" {
+		name += "$branch_" + branch
 	}
 	return name
 }

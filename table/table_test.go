@@ -131,7 +131,7 @@ func TestLocations(t *testing.T) {
 		{"/wh/db.db/t$branch_.", "", "", ErrInvalid},
 		{"/wh/db.db/t$branch_\x00", "", "", ErrInvalid},
 	} {
-		dir, branch, err := splitLocation(c.location)
+		dir, branch, err := SplitLocation(c.location)
 		switch {
 		case c.is != nil:
 			if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.location) && !strings.Contains(c.location, "file:") {
@@ -141,7 +141,7 @@ func TestLocations(t *testing.T) {
 			t.Errorf("%s: got %q, %q, %v, want %q, %q", c.location, dir, branch, err, c.dir, c.branch)
 		}
 	}
-	if _, _, err := splitLocation("s3://bucket/t"); err == nil || !strings.Contains(err.Error(), `the store "s3"`) {
+	if _, _, err := SplitLocation("s3://bucket/t"); err == nil || !strings.Contains(err.Error(), `the store "s3"`) {
 		t.Errorf("the message does not name the store: %v", err)
 	}
 }
