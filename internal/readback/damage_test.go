@@ -105,9 +105,9 @@ func damage(r *rand.Rand, data []byte) []byte {
 // TestDamaged flips bits and bytes, cuts files, and doubles and removes parts of them.
 func TestDamaged(t *testing.T) {
 	fields := damageFields(t)
-	rounds := 10_000
+	rounds := 3000
 	if testing.Short() {
-		rounds = 1000
+		rounds = 500
 	}
 	var files [30][]byte
 	for i := range files {
