@@ -12,7 +12,7 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
-	"tablectl/internal/tabletest"
+	"tablectl/internal/readback"
 	"tablectl/internal/types"
 )
 
@@ -20,18 +20,23 @@ import (
 // with its values: counts of nulls are exact, and bounds are bounds. Readers skip
 // rows by them.
 func checkFile(data []byte) error {
-	f, err := tabletest.OpenFile(data)
+	size := int64(len(data))
+	raw, err := parquet.OpenFile(bytes.NewReader(data), size, parquet.SkipPageIndex(true))
 	if err != nil {
 		return err
 	}
-	raw, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)), parquet.SkipPageIndex(true))
+	r, err := readback.New(bytes.NewReader(data), size, "output", nil)
 	if err != nil {
 		return err
 	}
-	for g, group := range f.RowGroups() {
+	for g, group := range raw.RowGroups() {
 		for c, chunk := range group.ColumnChunks() {
 			footer := raw.Metadata().RowGroups[g].Columns[c]
-			pages, err := tabletest.Pages(chunk)
+			var pages [][]parquet.Value
+			err := r.EachPage(g, c, func(entries []parquet.Value) error {
+				pages = append(pages, entries)
+				return nil
+			})
 			if err == nil {
 				err = checkChunk(chunk.Type(), pages, footer.MetaData)
 			}

@@ -2,12 +2,12 @@
 // testdata, a builder of small ones, and a reader of rows that shares no code
 // with the one under test.
 //
-// The reader (Rows, ReadFile) and the writer of input files (WriteFile) stand on
-// parquet-go, while the product stands on arrow-go. What a file's columns mean
-// (physical types, units, levels) is spelled out here a second time on purpose.
-// Two things are shared with the product: its metadata layer finds the live files
-// of a snapshot, and internal/cast converts scalars whose type has changed, since
-// a second implementation of the casts would prove nothing about the files.
+// The reader (Rows, ReadFile, on internal/readback) and the writer of input files
+// (WriteFile) stand on parquet-go, while the product writes with arrow-go. What a
+// file's columns mean (physical types, units, levels) is spelled out there a second
+// time on purpose. Two things are shared with the product: its metadata layer finds the
+// live files of a snapshot, and internal/cast converts scalars whose type has changed,
+// since a second implementation of the casts would prove nothing about the files.
 //
 // # Rows in memory
 //
