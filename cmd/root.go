@@ -165,7 +165,7 @@ snapshot, which every Paimon reader sees.`,
 		return usageError(fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath()))
 	})
 	addGlobalFlags(root.PersistentFlags())
-	root.AddCommand(a.compactCommand(), a.filesCommand(), a.snapshotsCommand(), a.versionCommand(), exitCodesTopic())
+	root.AddCommand(a.compactCommand(), a.filesCommand(), a.snapshotsCommand(), a.inspectCommand(), a.versionCommand(), exitCodesTopic())
 	root.SetHelpCommand(helpCommand(root))
 	// Before the command is looked for, so that these are known to take no value.
 	root.InitDefaultHelpFlag()

@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -38,6 +39,8 @@ func TestMain(m *testing.M) {
 //	scramble GLOB...    changes a byte of the content of files, behind a Parquet header
 //	edit FILE EXPR TEXT replaces what matches the expression
 //	discard GLOB        removes the first file
+//	age DURATION FILE   makes a file look that old
+//	evil DIR            puts a data file into DIR whose name holds control characters
 //	lines STREAM N      fails if stdout or stderr has more or fewer lines
 //	json PATH OP VALUE  looks at the one JSON document on standard output; OP is
 //	                    is, matches, or has (a member or an element); !json is not
@@ -73,6 +76,15 @@ func TestScript(t *testing.T) {
 			"edit": func(ts *testscript.TestScript, _ bool, args []string) {
 				expr := regexp.MustCompile(args[1])
 				overwrite(ts, args[:1], func(data []byte) []byte { return expr.ReplaceAll(data, []byte(args[2])) })
+			},
+			"age": func(ts *testscript.TestScript, _ bool, args []string) {
+				age, err := time.ParseDuration(args[0])
+				ts.Check(err)
+				then := time.Now().Add(-age)
+				ts.Check(os.Chtimes(ts.MkAbs(args[1]), then, then))
+			},
+			"evil": func(ts *testscript.TestScript, _ bool, args []string) {
+				ts.Check(os.WriteFile(filepath.Join(ts.MkAbs(args[0]), "data-\x1b[2J\n.parquet"), nil, 0o666))
 			},
 			"discard": func(ts *testscript.TestScript, _ bool, args []string) { ts.Check(os.Remove(find(ts, args[0])[0])) },
 		},
