@@ -42,7 +42,7 @@ type app struct {
 func Main(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := untilSignal(context.Background())
 	defer stop()
-	return run(ctx, fileio.Local{}, args, stdout, stderr)
+	return run(ctx, store(), args, stdout, stderr)
 }
 
 // run is Main on any store, until the context is cancelled.
