@@ -42,7 +42,7 @@ type app struct {
 func Main(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := untilSignal(context.Background())
 	defer stop()
-	return run(ctx, fileio.Local{}, args, stdout, stderr)
+	return run(ctx, store(), args, stdout, stderr)
 }
 
 // run is Main on any store, until the context is cancelled.
@@ -166,7 +166,7 @@ snapshot, which every Paimon reader sees.`,
 		return usageError(fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath()))
 	})
 	addGlobalFlags(root.PersistentFlags())
-	root.AddCommand(a.compactCommand(), a.filesCommand(), a.snapshotsCommand(), a.versionCommand(), exitCodesTopic())
+	root.AddCommand(a.compactCommand(), a.filesCommand(), a.snapshotsCommand(), a.inspectCommand(), a.versionCommand(), exitCodesTopic())
 	root.SetHelpCommand(helpCommand(root))
 	// Before the command is looked for, so that these are known to take no value.
 	root.InitDefaultHelpFlag()

@@ -41,6 +41,8 @@ func TestMain(m *testing.M) {
 //	scramble GLOB...    changes a byte of the content of files, behind a Parquet header
 //	edit FILE EXPR TEXT replaces what matches the expression
 //	discard GLOB        removes the first file
+//	age DURATION FILE   makes a file look that old
+//	evil DIR            puts a data file into DIR whose name holds control characters
 //	lines STREAM N      fails if stdout or stderr has more or fewer lines
 //	json PATH OP VALUE  looks at the one JSON document on standard output; OP is
 //	                    is, matches, or has (a member or an element); !json is not
@@ -86,6 +88,15 @@ func TestScript(t *testing.T) {
 				file := find(ts, args[0])[0]
 				ts.Check(os.Remove(file))
 				ts.Check(os.Symlink(ts.MkAbs(args[1]), file))
+			},
+			"age": func(ts *testscript.TestScript, _ bool, args []string) {
+				age, err := time.ParseDuration(args[0])
+				ts.Check(err)
+				then := time.Now().Add(-age)
+				ts.Check(os.Chtimes(ts.MkAbs(args[1]), then, then))
+			},
+			"evil": func(ts *testscript.TestScript, _ bool, args []string) {
+				ts.Check(os.WriteFile(filepath.Join(ts.MkAbs(args[0]), "data-\x1b[2J\n.parquet"), nil, 0o666))
 			},
 			"discard": func(ts *testscript.TestScript, _ bool, args []string) { ts.Check(os.Remove(find(ts, args[0])[0])) },
 		},

@@ -30,14 +30,20 @@ func CheckIndexes(ctx context.Context, t *table.Table, s *Snapshot) error {
 	if s.IndexManifest == nil {
 		return nil
 	}
-	return readAvro(ctx, t, *s.IndexManifest, indexManifestAvro, func(e *indexEntry) error {
-		switch {
-		case e.Version != indexManifestVersion:
-			return fmt.Errorf("index manifest entry has the version %d, want %d", e.Version, indexManifestVersion)
-		case e.IndexType != hashIndex:
+	return readIndexManifest(ctx, t, *s.IndexManifest, func(e *indexEntry) error {
+		if e.IndexType != hashIndex {
 			return fmt.Errorf("table %s has an index of type %s (file %s), which compaction does not support: %w",
 				t.Name(), e.IndexType, e.FileName, table.ErrUnsupported)
 		}
 		return nil
+	})
+}
+
+func readIndexManifest(ctx context.Context, t *table.Table, name string, each func(*indexEntry) error) error {
+	return readAvro(ctx, t, name, indexManifestAvro, func(e *indexEntry) error {
+		if e.Version != indexManifestVersion {
+			return fmt.Errorf("index manifest entry has the version %d, want %d", e.Version, indexManifestVersion)
+		}
+		return each(e)
 	})
 }
