@@ -51,6 +51,7 @@ db.table inside of --warehouse.`,
 	f.String("strategy", string(compact.Full), "full or minor")
 	f.Int("parallelism", 0, "tasks that run at once (default: the number of CPUs)")
 	f.String("memory", "", "bound on the memory of the run, such as 2gb (default: from the cgroup or the machine)")
+	f.Bool("verify", false, "before the commit, read outputs and inputs back and compare every column")
 	f.StringArray("table-option", nil, "KEY=VALUE, overrides a stored table option for this run")
 	addLockFlags(f)
 	return c
@@ -193,6 +194,9 @@ func (a *app) compactOptions(cmd *cobra.Command) (compact.Options, map[string]st
 		return o, nil, usageError(fmt.Errorf("--strategy %s: expected full or minor", o.Strategy))
 	}
 	if o.Parallelism, err = a.config.count("parallelism"); err != nil {
+		return o, nil, err
+	}
+	if o.Verify, err = a.config.flag("verify"); err != nil {
 		return o, nil, err
 	}
 	o.Memory = defaultMemory()

@@ -43,7 +43,7 @@ func addGlobalFlags(f *pflag.FlagSet) {
 // but for table-options, whose flag sets one of them.
 var settings = []string{
 	"table", "warehouse", "output", "quiet", "verbose", "log-format",
-	"commit-user", "strategy", "parallelism", "memory", "where", "filter-json", "lock", "on-locked", "lock-dir", tableOptionsKey,
+	"commit-user", "strategy", "parallelism", "memory", "verify", "where", "filter-json", "lock", "on-locked", "lock-dir", tableOptionsKey,
 }
 
 const tableOptionsKey = "table-options"

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tablectl/compact"
 	"tablectl/internal/lock"
 	"tablectl/snapshot"
 	"tablectl/table"
@@ -70,6 +71,8 @@ func outcomeOf(err error) outcome {
 		return outcomeInterrupted
 	case errors.As(err, &held):
 		return outcomeLocked
+	case errors.Is(err, compact.ErrVerification):
+		return outcomeVerify
 	case errors.Is(err, table.ErrUnsupported):
 		return outcomeUnsupported
 	case errors.Is(err, errUsage), errors.Is(err, table.ErrInvalid), strings.HasPrefix(err.Error(), "unknown command"):

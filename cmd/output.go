@@ -45,6 +45,7 @@ var hints = map[string]string{
 	outcomeConflict.kind:    "other writers changed the table meanwhile; run again",
 	outcomeUnknown.kind:     "look at the latest snapshot before running again; no data file was deleted",
 	outcomeUnsupported.kind: "tablectl leaves tables alone that it does not fully understand",
+	outcomeVerify.kind:      "the table is as it was; keep it and report what happened: either memory or disk is faulty, or tablectl is",
 	outcomeStorage.kind:     "see that the store has space, can be reached and lets you write; then run again",
 	outcomeLocked.kind:      "run again when that run is over, or with --on-locked wait or skip; --lock none goes on beside it",
 	outcomeNotFound.kind:    "a table is a folder that holds schema/schema-0; db.table is looked for in --warehouse",

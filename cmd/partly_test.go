@@ -68,3 +68,32 @@ func TestPartly(t *testing.T) {
 		}
 	}
 }
+
+// TestVerify runs on a disk that changes a bit of what is written.
+func TestVerify(t *testing.T) {
+	const location = "/warehouse/t"
+	files, err := faultio.ReadTree("../testdata/tables/append-partitioned/wh.db/t", location)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, broken := range []bool{false, true} {
+		store := faultio.NewMemory(files)
+		data := func(path string) bool { return broken && strings.HasSuffix(path, ".parquet") }
+		var stdout, stderr bytes.Buffer
+		code := run(t.Context(), faultio.Flipping{FileIO: store, Match: data, At: 30},
+			[]string{"compact", location, "--verify", "-o", "json", "--table-option", "compaction.min.file-num=2"}, &stdout, &stderr)
+		var result struct {
+			Status string
+			Error  *struct{ Kind string }
+		}
+		if err := json.Unmarshal(stdout.Bytes(), &result); err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case !broken && (code != 0 || result.Status != "committed"):
+			t.Errorf("exit code %d: %s", code, &stdout)
+		case broken && (code != 7 || result.Status != "failed" || result.Error.Kind != "verification" || len(store.Files()) != len(files)):
+			t.Errorf("exit code %d: %s", code, &stdout)
+		}
+	}
+}

@@ -34,6 +34,7 @@ type Options struct {
 	CommitUser    string   // prefix of the user in the snapshot; "" makes one up
 	Parallelism   int      // tasks at a time; 0 is the number of usable CPUs
 	Memory        int64    // bytes that the run may hold; 0 is no bound
+	Verify        bool     // read outputs and inputs back before the commit, and compare
 	WriterVersion string
 	OnEvent       func(Event)
 
@@ -102,7 +103,7 @@ func (o Options) withDefaults() Options {
 // publishes one snapshot of kind COMPACT. With nothing to do it publishes nothing.
 // Tasks whose inputs others have changed meanwhile are given up and listed in the
 // report; the snapshot holds the others. With none left, the error wraps
-// snapshot.ErrConflict. On an error nothing was published and the files it wrote are removed (those
+// snapshot.ErrConflict; where verification fails, ErrVerification. On an error nothing was published and the files it wrote are removed (those
 // that could not be are named in the error), unless the error wraps
 // snapshot.ErrCommitUnknown. The report is never nil and tells how far the run
 // came.

@@ -76,7 +76,7 @@ func compactFixture(t *testing.T, location, branch string, before, after []strin
 			t.Fatalf("before: %s", diff)
 		}
 	}
-	report := compactAndCheck(t, tbl, location, compact.Options{})
+	report := compactAndCheck(t, tbl, location, compact.Options{Verify: true})
 	if report.After == nil {
 		after = before
 	}

@@ -52,6 +52,9 @@ func runTasks(ctx context.Context, t *table.Table, base *snapshot.Snapshot, plan
 		return nil, err
 	}
 	e := &execution{table: t, plan: plan, options: o, rewriter: r, changes: &changes{table: t, base: base}, results: make([]taskResult, len(plan.Tasks))}
+	if o.Verify {
+		e.verifier = newVerifier(files, r)
+	}
 	return e.results, e.run(ctx)
 }
 
@@ -61,6 +64,7 @@ type execution struct {
 	plan     *Plan
 	options  Options
 	rewriter rewriter
+	verifier *verifier // nil where nothing is verified
 	changes  *changes
 	results  []taskResult // in the order of the plan
 
@@ -108,6 +112,11 @@ func (e *execution) run(ctx context.Context) error {
 func (e *execution) rewrite(ctx context.Context, i int) error {
 	task := e.plan.Tasks[i]
 	m, err := e.rewriter.rewrite(ctx, task)
+	if err == nil && e.verifier != nil {
+		if err = e.verifier.verify(ctx, task, m); err != nil {
+			err = errors.Join(err, removeOutputs(ctx, e.table, []snapshot.CommitMessage{m}))
+		}
+	}
 	if err != nil {
 		err = fmt.Errorf("compact %s: %w", e.table.BucketName(task.Partition, task.Bucket), err)
 		if lost := e.changes.why(ctx, task, err); lost != nil {
@@ -139,6 +148,9 @@ func (e *execution) check(ctx context.Context) error {
 				return err
 			}
 			err := e.rewriter.check(gctx, task)
+			if err == nil && e.verifier != nil {
+				err = e.verifier.check(gctx, task)
+			}
 			if lost := e.changes.why(gctx, task, err); lost != nil {
 				e.results[i].lost = lost
 				return nil

@@ -69,7 +69,7 @@ func (o outcome) String() string {
 // tablectl did not keep to its contract, whatever the outcome: it did not run, or did not print exactly
 // one result document.
 func runCompact(tbl table, env []string, flags ...string) (outcome, error) {
-	args := append([]string{"compact", tbl.location(), "-o", "json", "--commit-user", commitUser}, flags...)
+	args := append([]string{"compact", tbl.location(), "-o", "json", "--verify", "--commit-user", commitUser}, flags...)
 	cmd := exec.Command(tablectlBinary, args...)
 	cmd.Env = append(os.Environ(), env...)
 	var stdout, stderr bytes.Buffer

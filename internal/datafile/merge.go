@@ -56,10 +56,31 @@ func Merge(ctx context.Context, runs [][]Input, m MergeSpec, spec Spec) (outputs
 	if err == nil {
 		err = w.finish()
 	}
+	if err == nil {
+		err = g.checkRows(w.outputs)
+	}
 	if err != nil {
 		w.abandon()
 	}
 	return w.outputs, err
+}
+
+// checkRows is the last line of defence: every record of the inputs was looked at,
+// and every key that is left has a row.
+func (g *merger) checkRows(outputs []Output) error {
+	var records, rows int64
+	for _, r := range g.runs {
+		for _, in := range r.inputs {
+			records += in.Rows
+		}
+	}
+	for _, o := range outputs {
+		rows += o.Rows
+	}
+	if n := g.picked; n.records != records || n.keys-n.gone != rows {
+		return fmt.Errorf("internal error: merged %d of %d records into %d rows, of %d keys of which %d are gone", n.records, records, rows, n.keys, n.gone)
+	}
+	return nil
 }
 
 // merger merges runs: a picker decides a batch of rows by looking at few columns,
@@ -69,6 +90,7 @@ type merger struct {
 	spec   MergeSpec
 	runs   []*run
 	leaves []placedLeaf
+	picked *counts
 
 	rowBytes int64 // uncompressed, estimated
 	// parked says that the leaves let go of their readers after each batch, as all
@@ -87,6 +109,7 @@ func (g *merger) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	g.picked = &p.counts
 	if err := g.makeLeaves(); err != nil {
 		return err
 	}

@@ -35,9 +35,17 @@ type picker struct {
 	tree  *loserTree
 	heads []head // by run
 
+	counts   counts
 	found    []version // of the key in hand
 	versions []merge.Version
 	result   merge.Result
+}
+
+// counts are what a merge has gone through.
+type counts struct {
+	records int64
+	keys    int64
+	gone    int64 // keys of which nothing is left
 }
 
 // head is the row of a run that comes next.
@@ -226,6 +234,7 @@ func (p *picker) pick(n int) (*batch, error) {
 // gather takes all versions of the next key that count, the oldest first.
 func (p *picker) gather() error {
 	p.found = p.found[:0]
+	p.counts.keys++
 	first := p.tree.winner()
 	row, prefix := p.heads[first].row, p.heads[first].prefix
 	for {
@@ -245,6 +254,7 @@ func (p *picker) gather() error {
 		if err != nil {
 			return err
 		}
+		p.counts.records++
 		if !expired {
 			p.found = append(p.found, v)
 		}
@@ -300,10 +310,12 @@ func (p *picker) age(a, b version) int {
 func (p *picker) decide(b *batch) error {
 	switch len(p.found) {
 	case 0:
+		p.counts.gone++
 		return nil
 	case 1:
 		v := p.found[0]
 		if p.spec.DropDelete && v.Kind.Retracts() {
+			p.counts.gone++
 			return nil
 		}
 		b.add(v.Sequence, v.Kind)
@@ -321,6 +333,7 @@ func (p *picker) decide(b *batch) error {
 		return &fileError{in.Name, fmt.Errorf("row %d: %w", row, err)}
 	}
 	if p.result.Drop || p.spec.DropDelete && p.result.Kind.Retracts() {
+		p.counts.gone++
 		return nil
 	}
 	b.add(p.result.Sequence, p.result.Kind)
