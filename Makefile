@@ -40,6 +40,7 @@ $(LINT):
 check: ## what must hold for every commit: tidy, vet, lint, tests, race detector
 	$(GO) mod tidy -diff
 	$(GO) vet -tags interop,bench ./...
+	$(GO) vet -tags failpoints ./cmd
 	$(MAKE) lint
 	$(MAKE) test
 	$(GO) test -race ./cmd ./compact ./snapshot ./internal/datafile ./internal/fileio/...

@@ -1,3 +1,7 @@
+//go:build !race
+
+// The processes that are killed have no race detector: it would only take time.
+
 package cmd
 
 import (

@@ -279,9 +279,10 @@ func TestNotUnderstood(t *testing.T) {
 		})
 	}
 	// A folder or a store that fails is no empty one.
-	for n := 1; ; n++ {
-		store := faultio.New(faultio.NewMemory(tableFiles(t, "with-branch", 0)), faultio.From(n, faultio.Of(faultio.List, faultio.Open), faultio.Fail))
-		tbl := load(t, faultio.NewMemory(tableFiles(t, "with-branch", 0)))
+	files := tableFiles(t, "with-branch", 0)
+	for n := 1; ; n += 1 + n/8 {
+		store := faultio.New(faultio.NewMemory(files), faultio.From(n, faultio.Of(faultio.List, faultio.Open), faultio.Fail))
+		tbl := load(t, faultio.NewMemory(files))
 		tbl.IO = store
 		done := false
 		synctest.Test(t, func(t *testing.T) {
