@@ -38,10 +38,7 @@ type killCase struct {
 // TestKilled kills tablectl at each step of a compaction. Java reads the rows that were there, appends, and
 // reads them all after the next run, to which the leftovers do not matter.
 func TestKilled(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "tablectl")
-	if out, err := exec.Command("go", "build", "-tags", "failpoints", "-o", program, "..").CombinedOutput(); err != nil {
-		t.Fatalf("building tablectl with failpoints: %v\n%s", err, out)
-	}
+	program := buildWithFailpoints(t)
 	batches := numberedBatches(7, 20)
 	rewritten := make([]string, 0, len(batches[0]))
 	for _, row := range batches[0] {
@@ -69,6 +66,16 @@ func TestKilled(t *testing.T) {
 		all = append(all, killEverywhere(t, program, c)...)
 	}
 	finishKilled(t, all)
+}
+
+// buildWithFailpoints builds the program that can be killed or stopped at an operation.
+func buildWithFailpoints(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "tablectl")
+	if out, err := exec.Command("go", "build", "-tags", "failpoints", "-o", program, "..").CombinedOutput(); err != nil {
+		t.Fatalf("building tablectl with failpoints: %v\n%s", err, out)
+	}
+	return program
 }
 
 // killedRun is a copy of a table after a kill.

@@ -19,6 +19,7 @@ const (
 	exitDone        = 0
 	exitFailed      = 1
 	exitUsage       = 2
+	exitPartly      = 3
 	exitUnsupported = 4
 	exitLostRace    = 5
 	exitUnknown     = 6
@@ -41,7 +42,11 @@ type compactResult struct {
 	SnapshotAfter  *int64         `json:"snapshot_after"`
 	CommitUser     string         `json:"commit_user"`
 	Skipped        map[string]int `json:"skipped"`
-	Error          *struct {
+	Lost           []struct {
+		Partition map[string]string `json:"partition"`
+		Message   string            `json:"message"`
+	} `json:"lost"`
+	Error *struct {
 		Kind    string `json:"kind"`
 		Message string `json:"message"`
 	} `json:"error"`
@@ -69,8 +74,13 @@ func (o outcome) String() string {
 // tablectl did not keep to its contract, whatever the outcome: it did not run, or did not print exactly
 // one result document.
 func runCompact(tbl table, env []string, flags ...string) (outcome, error) {
+	return runProgram(tablectlBinary, tbl, env, flags...)
+}
+
+// runProgram is runCompact with another build of tablectl.
+func runProgram(program string, tbl table, env []string, flags ...string) (outcome, error) {
 	args := append([]string{"compact", tbl.location(), "-o", "json", "--verify", "--commit-user", commitUser}, flags...)
-	cmd := exec.Command(tablectlBinary, args...)
+	cmd := exec.Command(program, args...)
 	cmd.Env = append(os.Environ(), env...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

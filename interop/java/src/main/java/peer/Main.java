@@ -124,6 +124,12 @@ public final class Main {
                                 .expire();
                 out.println(gone);
                 return;
+            case "rollback":
+                Tables.open(a).rollbackTo(a.num("to", 1));
+                return;
+            case "drop-partition":
+                Writing.dropPartition(a);
+                return;
             case "say":
                 out.println(a.need("text"));
                 return;
