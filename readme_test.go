@@ -52,3 +52,36 @@ func TestReadmeCommands(t *testing.T) {
 		t.Errorf("found %d commands: the README has no start any more", commands)
 	}
 }
+
+// TestGuaranteesAreTested makes sure that every test that is named as a proof exists,
+// in its package.
+func TestGuaranteesAreTested(t *testing.T) {
+	text, err := os.ReadFile("docs/guarantees.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := 0
+	for _, part := range regexp.MustCompile("`([a-z/]+)` ((?:\\([^)]*\\)|[^`|;])*)").FindAllStringSubmatch(string(text), -1) {
+		files, err := filepath.Glob(filepath.Join(part[1], "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var source strings.Builder
+		for _, f := range files {
+			data, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			source.Write(data)
+		}
+		for _, name := range regexp.MustCompile(`Test[A-Z]\w*`).FindAllString(part[2], -1) {
+			named++
+			if !strings.Contains(source.String(), "\nfunc "+name+"(t ") {
+				t.Errorf("there is no %s in %s", name, part[1])
+			}
+		}
+	}
+	if named < 30 {
+		t.Errorf("only %d tests are named", named)
+	}
+}
