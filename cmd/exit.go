@@ -94,10 +94,12 @@ func (e *partlyError) Error() string {
 	return fmt.Sprintf("%d of %d tasks were given up, since other writers changed their files; the others are committed", e.lost, e.all)
 }
 
-// unavailable reports whether the store, and not a file in it, is the trouble.
+// unavailable reports whether the store, and not a file in it, is the trouble. Only
+// waiting for a store has a limit.
 func unavailable(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EIO) || errors.Is(err, syscall.ENOSPC) ||
-		errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ESTALE) || errors.Is(err, syscall.EDQUOT)
+		errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ESTALE) || errors.Is(err, syscall.EDQUOT) ||
+		errors.Is(err, context.DeadlineExceeded)
 }
 
 // ExitCode is the exit code for an error of a command.

@@ -12,13 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
 	"tablectl/compact"
 	"tablectl/internal/binrow"
-	"tablectl/internal/fileio"
+	"tablectl/internal/faulttest"
 	"tablectl/internal/fileio/faultio"
 	"tablectl/internal/types"
 	"tablectl/snapshot"
@@ -27,75 +26,59 @@ import (
 
 // world is a table in memory as it was before a run.
 type world struct {
-	files map[string]string
-	id    int64 // of the latest snapshot
+	*faulttest.World
 	live  map[string]bool
-	rows  []string
 	tasks int // that a run has
 }
 
-const location = "/warehouse/t"
+const location = faulttest.Location
 
 // warmUp lets libraries make what they share outside of any bubble of synctest.
 var warmUp sync.Once
 
-// openWorld is a table of testdata as it was at a snapshot. What later snapshots
-// refer to lies around in it, as the files of writers that have not committed do.
+// openWorld is a table of testdata as it was at a snapshot.
 func openWorld(t *testing.T, name string, at int64) *world {
 	t.Helper()
-	files, err := faultio.ReadTree("../testdata/tables/"+name+"/wh.db/t", location)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for id := at + 1; ; id++ {
-		p := fmt.Sprintf("%s/snapshot/snapshot-%d", location, id)
-		if _, ok := files[p]; !ok {
-			break
-		}
-		delete(files, p)
-	}
-	files[location+"/snapshot/LATEST"] = fmt.Sprint(at)
+	w := faulttest.Open(t, name, at)
 	warmUp.Do(func() {
-		if _, err := compact.Table(t.Context(), (&world{}).table(t, faultio.NewMemory(files)), compact.Options{}); err != nil {
+		if _, err := compact.Table(t.Context(), w.Table(t, faultio.NewMemory(w.Files)), compact.Options{}); err != nil {
 			t.Fatal(err)
 		}
 	})
-	return newWorld(t, files)
+	return worldOf(t, w)
 }
 
 func newWorld(t *testing.T, files map[string]string) *world {
 	t.Helper()
-	w := &world{files: files}
-	tbl := w.table(t, faultio.NewMemory(files))
-	s, err := snapshot.Latest(t.Context(), tbl)
+	return worldOf(t, faulttest.New(t, files))
+}
+
+func worldOf(t *testing.T, w *faulttest.World) *world {
+	t.Helper()
+	tbl := w.Table(t, faultio.NewMemory(w.Files))
+	live, err := liveNames(t, tbl)
 	if err != nil {
-		t.Fatal(err)
-	}
-	w.id = s.ID
-	if w.live, w.rows, err = readTable(t, tbl, s); err != nil {
 		t.Fatal(err)
 	}
 	r, err := compact.Table(t.Context(), tbl, compact.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.tasks = len(r.Plan.Tasks)
-	return w
+	return &world{w, live, len(r.Plan.Tasks)}
 }
 
-// overrides make the tables small enough to be quick.
-var overrides = map[string]string{
-	"file.compression":        "none", // pooled encoders cannot go from bubble to bubble of synctest
-	"compaction.min.file-num": "2",
-}
-
-func (w *world) table(t testing.TB, store fileio.FileIO) *table.Table {
-	t.Helper()
-	tbl, err := table.Load(t.Context(), store, location, overrides)
+// liveNames are the names of the live files of the latest snapshot.
+func liveNames(t testing.TB, tbl *table.Table) (map[string]bool, error) {
+	s, err := snapshot.Latest(t.Context(), tbl)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	return tbl
+	live, err := faulttest.Live(t.Context(), tbl, s)
+	names := map[string]bool{}
+	for name := range live {
+		names[name] = true
+	}
+	return names, err
 }
 
 // commitOf returns the files with what another writer has published on top of
@@ -103,7 +86,7 @@ func (w *world) table(t testing.TB, store fileio.FileIO) *table.Table {
 func (w *world) commitOf(t *testing.T, files map[string]string, messages ...snapshot.CommitMessage) map[string]string {
 	t.Helper()
 	store := faultio.NewMemory(files)
-	tbl := w.table(t, store)
+	tbl := w.Table(t, store)
 	done, err := commit(t, tbl, messages)
 	if err != nil {
 		t.Fatal(err)
@@ -126,75 +109,11 @@ func commit(t testing.TB, tbl *table.Table, messages []snapshot.CommitMessage) (
 	return done.Snapshot, nil
 }
 
-// readTable returns the names of the live files of a snapshot and its rows, in
-// order of their text. It fails where a file is not as its metadata says.
-func readTable(t testing.TB, tbl *table.Table, s *snapshot.Snapshot) (live map[string]bool, rows []string, err error) {
-	buckets, err := snapshot.LiveFiles(t.Context(), tbl, s, table.Filter{})
-	live = map[string]bool{}
-	for _, b := range buckets {
-		for _, e := range b.Files {
-			p, _ := tbl.FilePath(e.Partition, int(e.Bucket), e.File.FileName)
-			data, readErr := fileio.ReadFile(t.Context(), tbl.IO, p, 1<<30)
-			of, rowErr := readRows(data)
-			if int64(len(data)) != e.File.FileSize || int64(len(of)) != e.File.RowCount {
-				err = errors.Join(err, readErr, rowErr, fmt.Errorf("%s has %d rows and %d bytes", p, len(of), len(data)))
-			}
-			live[e.File.FileName] = true
-			rows = append(rows, of...)
-		}
-	}
-	slices.Sort(rows)
-	return live, rows, err
-}
-
-var rowCache sync.Map // by content
-
-// readRows reads the rows of a Parquet file without nested columns as text.
-func readRows(data []byte) ([]string, error) {
-	if rows, ok := rowCache.Load(string(data)); ok {
-		return rows.([]string), nil
-	}
-	f, err := file.NewParquetReader(bytes.NewReader(data))
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var rows []string
-	for g := range f.NumRowGroups() {
-		group := f.RowGroup(g)
-		part := make([]string, group.NumRows())
-		for c := range group.NumColumns() {
-			column, err := group.Column(c)
-			if err != nil {
-				return nil, err
-			}
-			switch column := column.(type) {
-			case *file.ByteArrayColumnChunkReader:
-				err = readColumn(part, column.ReadBatch)
-			case *file.Int64ColumnChunkReader:
-				err = readColumn(part, column.ReadBatch)
-			case *file.Int32ColumnChunkReader:
-				err = readColumn(part, column.ReadBatch)
-			case *file.Float64ColumnChunkReader:
-				err = readColumn(part, column.ReadBatch)
-			default:
-				err = fmt.Errorf("column %d is a %T", c, column)
-			}
-			if err != nil {
-				return nil, err
-			}
-		}
-		rows = append(rows, part...)
-	}
-	rowCache.Store(string(data), rows)
-	return rows, nil
-}
-
 // copyOf adds a copy of a file, under another name, to a partition. The file is
 // there, the message is yet to be committed.
 func (w *world) copyOf(t testing.TB, store *faultio.Memory, e *snapshot.ManifestEntry, partition []byte) snapshot.CommitMessage {
 	t.Helper()
-	tbl, f := w.table(t, store), e.File
+	tbl, f := w.Table(t, store), e.File
 	f.FileName = "data-" + uuid.NewString() + "-0.parquet"
 	from, err1 := tbl.FilePath(e.Partition, int(e.Bucket), e.File.FileName)
 	to, err2 := tbl.FilePath(partition, int(e.Bucket), f.FileName)
@@ -209,14 +128,14 @@ func partitionNamed(name string) []byte {
 	return binrow.Encode([]types.Type{{Kind: types.Varchar}}, []types.Value{{Bytes: []byte(name)}})
 }
 
-func untouched(*running) faultio.Hook { return nil }
+func untouched(*faulttest.Run) faultio.Hook { return faultio.Chain() }
 
 // runWith compacts a copy of the world and lets something happen at events.
 func (w *world) runWith(t *testing.T, at func(compact.Event, *faultio.Memory)) result {
 	var store *faultio.Memory
-	return w.run(t, compact.Options{OnEvent: func(e compact.Event) { at(e, store) }}, func(r *running) faultio.Hook {
-		store = r.store
-		return nil
+	return w.run(t, compact.Options{OnEvent: func(e compact.Event) { at(e, store) }}, func(r *faulttest.Run) faultio.Hook {
+		store = r.Store
+		return untouched(r)
 	})
 }
 
@@ -224,8 +143,8 @@ func (w *world) runWith(t *testing.T, at func(compact.Event, *faultio.Memory)) r
 // or about to publish.
 func TestOthersMeanwhile(t *testing.T) {
 	w := openWorld(t, "append-partitioned", 2)
-	store := faultio.NewMemory(w.files)
-	buckets := bucketsOf(t, w.table(t, store))
+	store := faultio.NewMemory(w.Files)
+	buckets := bucketsOf(t, w.Table(t, store))
 	first := buckets[0].Files[0]
 	dropped := snapshot.CommitMessage{Partition: buckets[0].Partition, TotalBuckets: buckets[0].TotalBuckets}
 	for _, e := range buckets[0].Files {
@@ -240,12 +159,12 @@ func TestOthersMeanwhile(t *testing.T) {
 	}{
 		{"append", w.commitOf(t, w.commitOf(t, files, one), two), 0},
 		{"drop of the partition", w.commitOf(t, files, dropped), 1},
-		{"the same compaction", w.run(t, compact.Options{}, untouched).store.Files(), w.tasks},
+		{"the same compaction", w.run(t, compact.Options{}, untouched).Store.Files(), w.tasks},
 	} {
 		for when, happens := range map[string]func(compact.Event) bool{
 			"planned":    func(e compact.Event) bool { return e.Planned != nil },
 			"at work":    func(e compact.Event) bool { return e.TaskDone != nil && e.TaskDone.Done == 1 },
-			"publishing": func(e compact.Event) bool { return e.Committing != nil && e.Committing.SnapshotID == w.id+1 },
+			"publishing": func(e compact.Event) bool { return e.Committing != nil && e.Committing.SnapshotID == w.ID+1 },
 		} {
 			t.Run(c.name+", "+when, func(t *testing.T) {
 				r := w.runWith(t, func(e compact.Event, store *faultio.Memory) {
@@ -278,16 +197,16 @@ func TestOthersMeanwhile(t *testing.T) {
 // was dropped, which is a race that was lost, or just so, which is not.
 func TestInputsExpire(t *testing.T) {
 	w := openWorld(t, "append-partitioned", 2)
-	buckets := bucketsOf(t, w.table(t, faultio.NewMemory(w.files)))
+	buckets := bucketsOf(t, w.Table(t, faultio.NewMemory(w.Files)))
 	b := buckets[slices.IndexFunc(buckets, func(b snapshot.Bucket) bool { return bytes.Equal(b.Partition, partitionNamed("b")) })]
 	dropped := snapshot.CommitMessage{Partition: b.Partition, Bucket: b.Number, TotalBuckets: b.TotalBuckets}
 	for _, e := range b.Files {
 		dropped.CompactBefore = append(dropped.CompactBefore, e.File)
 	}
 	for name, files := range map[string]map[string]string{
-		"dropped": w.commitOf(t, w.files, dropped),
-		"missing": w.commitOf(t, w.files),
-		"at once": w.files,
+		"dropped": w.commitOf(t, w.Files, dropped),
+		"missing": w.commitOf(t, w.Files),
+		"at once": w.Files,
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := w.runWith(t, func(e compact.Event, store *faultio.Memory) {
@@ -307,7 +226,7 @@ func TestInputsExpire(t *testing.T) {
 				if lost := r.report.Lost; len(lost) != 1 || !errors.Is(lost[0].Err, snapshot.ErrConflict) || !strings.Contains(lost[0].Err.Error(), "p=b") {
 					t.Errorf("lost %v", lost)
 				}
-				maps.DeleteFunc(after.files, func(p, _ string) bool { return strings.Contains(p, "/p=b/") })
+				maps.DeleteFunc(after.Files, func(p, _ string) bool { return strings.Contains(p, "/p=b/") })
 				if err := after.judge(t, r); err != nil {
 					t.Error(err)
 				}
@@ -316,7 +235,7 @@ func TestInputsExpire(t *testing.T) {
 			if !errors.Is(r.err, fs.ErrNotExist) || !strings.Contains(r.err.Error(), "p=b") || errors.Is(r.err, snapshot.ErrConflict) {
 				t.Errorf("got %v", r.err)
 			}
-			for p := range r.store.Files() {
+			for p := range r.Store.Files() {
 				if _, ok := files[p]; !ok {
 					t.Errorf("%s was left behind", p)
 				}
@@ -329,7 +248,7 @@ func TestInputsExpire(t *testing.T) {
 func TestTwoRunners(t *testing.T) {
 	w := openWorld(t, "append-partitioned", 2)
 	for range 10 {
-		store := faultio.NewMemory(w.files)
+		store := faultio.NewMemory(w.Files)
 		var planned, done sync.WaitGroup
 		planned.Add(2)
 		meet := func(e compact.Event) {
@@ -342,8 +261,8 @@ func TestTwoRunners(t *testing.T) {
 		for i := range results {
 			done.Go(func() {
 				fs := faultio.New(store, nil)
-				report, err := compact.Table(t.Context(), w.table(t, fs), compact.Options{OnEvent: meet})
-				results[i] = result{store, fs, report, err, false}
+				report, err := compact.Table(t.Context(), w.Table(t, fs), compact.Options{OnEvent: meet})
+				results[i] = result{&faulttest.Run{Store: store, FS: fs}, report, err}
 			})
 		}
 		done.Wait()
@@ -361,13 +280,13 @@ func TestTwoRunners(t *testing.T) {
 func TestManyWriters(t *testing.T) {
 	const writers, rounds = 8, 2
 	w := openWorld(t, "append-partitioned", 2)
-	store := faultio.NewMemory(w.files)
-	first := bucketsOf(t, w.table(t, store))[0].Files[0]
+	store := faultio.NewMemory(w.Files)
+	first := bucketsOf(t, w.Table(t, store))[0].Files[0]
 	var published sync.Map // users, by id
 	var all errgroup.Group
 	for i := range writers {
 		all.Go(func() error {
-			tbl, p := w.table(t, store), partitionNamed(fmt.Sprint("w", i))
+			tbl, p := w.Table(t, store), partitionNamed(fmt.Sprint("w", i))
 			tbl.Options.CommitMaxRetries, tbl.Options.CommitMaxRetryMillis = 10_000, 20
 			filter, err := table.ParseWhere(tbl.Schema, fmt.Sprintf("p = 'w%d'", i))
 			for range rounds {
@@ -386,8 +305,8 @@ func TestManyWriters(t *testing.T) {
 		})
 	}
 	err := all.Wait()
-	tbl := w.table(t, store)
-	for id := w.id + 1; id <= w.id+2*writers*rounds; id++ {
+	tbl := w.Table(t, store)
+	for id := w.ID + 1; id <= w.ID+2*writers*rounds; id++ {
 		s, readErr := snapshot.Read(t.Context(), tbl, id)
 		if user, _ := published.Load(id); err != nil || readErr != nil || s.CommitUser != user {
 			t.Fatalf("snapshot %d of %v: %v, %v", id, user, err, readErr)
@@ -404,16 +323,16 @@ func TestManyWriters(t *testing.T) {
 // not that of the files.
 func TestBucketOptionChanged(t *testing.T) {
 	w := openWorld(t, "append-bucketed", 3)
-	schema := strings.Replace(w.files[location+"/schema/schema-0"], `"id" : 0`, `"id" : 1`, 1)
-	w.files[location+"/schema/schema-1"] = strings.Replace(schema, `"bucket" : "2"`, `"bucket" : "4"`, 1)
+	schema := strings.Replace(w.Files[location+"/schema/schema-0"], `"id" : 0`, `"id" : 1`, 1)
+	w.Files[location+"/schema/schema-1"] = strings.Replace(schema, `"bucket" : "2"`, `"bucket" : "4"`, 1)
 	r := w.run(t, compact.Options{}, untouched)
 	if err := w.judge(t, r); err != nil {
 		t.Fatal(err)
 	}
-	if tbl := w.table(t, r.store); tbl.Options.Bucket != 4 || r.report.After.SchemaID != 1 {
+	if tbl := w.Table(t, r.Store); tbl.Options.Bucket != 4 || r.report.After.SchemaID != 1 {
 		t.Fatalf("%d buckets, schema %d", tbl.Options.Bucket, r.report.After.SchemaID)
 	}
-	for _, b := range bucketsOf(t, w.table(t, r.store)) {
+	for _, b := range bucketsOf(t, w.Table(t, r.Store)) {
 		if b.TotalBuckets != 2 {
 			t.Errorf("bucket %d has files of %d buckets", b.Number, b.TotalBuckets)
 		}
@@ -426,12 +345,12 @@ func TestNamesTaken(t *testing.T) {
 	w := openWorld(t, "append-file-index", 2)
 	o := compact.Options{NewUUID: func() string { return "same" }}
 	for _, p := range []string{"/manifest/manifest-same-0", "/bucket-0/data-same-0.parquet", "/bucket-0/data-same-0.parquet.index"} {
-		w.files[location+p] = "of another"
+		w.Files[location+p] = "of another"
 		r := w.run(t, o, untouched)
-		if !errors.Is(r.err, fs.ErrExist) || !maps.Equal(r.store.Files(), w.files) {
+		if !errors.Is(r.err, fs.ErrExist) || !maps.Equal(r.Store.Files(), w.Files) {
 			t.Errorf("%s: got %v", p, r.err)
 		}
-		delete(w.files, location+p)
+		delete(w.Files, location+p)
 	}
 }
 
@@ -446,9 +365,9 @@ func TestFixedUser(t *testing.T) {
 			t.Fatalf("nothing was published: %v", r.err)
 		}
 		users = append(users, r.report.After.CommitUser)
-		e := bucketsOf(t, w.table(t, r.store))[0].Files[0]
-		m := w.copyOf(t, r.store, e, e.Partition)
-		w = newWorld(t, w.commitOf(t, r.store.Files(), m))
+		e := bucketsOf(t, w.Table(t, r.Store))[0].Files[0]
+		m := w.copyOf(t, r.Store, e, e.Partition)
+		w = newWorld(t, w.commitOf(t, r.Store.Files(), m))
 	}
 	if users[0] == users[1] || !strings.HasPrefix(users[0], "fixed") {
 		t.Errorf("the users were %v", users)
