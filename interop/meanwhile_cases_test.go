@@ -134,8 +134,11 @@ var meanwhiles = []meanwhile{
 	{name: "rolls back", lost: all, why: "is gone", unclear: true, steps: once(does("rollback", "--to", "5"))},
 	{name: "rolls back and appends", lost: all, why: gone, unclear: true, steps: once(does("rollback", "--to", "5"),
 		appendsToOldAndNew, appendsToOldAndNew, appendsToOldAndNew)},
+	{name: "rolls back and appends up to the same id", lost: all, why: gone, unclear: true, steps: once(does("rollback", "--to", "5"),
+		appendsToOldAndNew, appendsToOldAndNew)},
 	{name: "makes the table anew", lost: all, why: "is gone", early: removed, unclear: true, steps: once(recreates(3))},
-	{name: "makes the table anew, with as many snapshots", lost: all, why: gone, early: removed, unclear: true, steps: once(recreates(12))},
+	{name: "makes the table anew, up to the same id", lost: all, why: gone, early: removed, unclear: true, steps: once(recreates(9))},
+	{name: "makes the table anew, with more snapshots", lost: all, why: gone, early: removed, unclear: true, steps: once(recreates(12))},
 	{name: "turns on deletion vectors", lost: all, why: altered, late: "nothing", refused: true, kinds: unbucketed, steps: once(turnsOnVectors)},
 	{name: "turns on deletion vectors and deletes", lost: all, why: altered, refused: true, kinds: unbucketed, steps: once(turnsOnVectors, does("delete", "--match", `[{"id":3}]`))},
 }
