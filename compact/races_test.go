@@ -266,6 +266,22 @@ func TestInputsExpire(t *testing.T) {
 	}
 }
 
+// TestDropped drops the table after it was planned: the race is lost, and nothing is
+// left.
+func TestDropped(t *testing.T) {
+	w := openWorld(t, "append-partitioned", 2)
+	r := w.runWith(t, func(e compact.Event, store *faultio.Memory) {
+		if e.Planned != nil {
+			for p := range store.Files() {
+				_ = store.Remove(t.Context(), p)
+			}
+		}
+	})
+	if files := r.Store.Files(); !errors.Is(r.err, snapshot.ErrConflict) || len(files) > 0 {
+		t.Errorf("got %v; files %v", r.err, files)
+	}
+}
+
 // TestTwoRunners starts two runs with the same plan.
 func TestTwoRunners(t *testing.T) {
 	w := openWorld(t, "append-partitioned", 2)

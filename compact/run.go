@@ -200,7 +200,10 @@ func (c *changes) why(ctx context.Context, task Task, missing error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
 	latest, err := snapshot.Latest(ctx, c.table)
-	if err != nil || latest == nil || latest.DeltaManifestList == c.base.DeltaManifestList {
+	switch {
+	case err == nil && latest == nil: // the table was dropped
+		return fmt.Errorf("snapshot %d, which was compacted, is gone: %w: %w", c.base.ID, snapshot.ErrConflict, missing)
+	case err != nil || latest.DeltaManifestList == c.base.DeltaManifestList:
 		return nil
 	}
 	c.mu.Lock()

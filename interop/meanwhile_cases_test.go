@@ -136,6 +136,7 @@ var meanwhiles = []meanwhile{
 		appendsToOldAndNew, appendsToOldAndNew, appendsToOldAndNew)},
 	{name: "rolls back and appends up to the same id", lost: all, why: gone, unclear: true, steps: once(does("rollback", "--to", "5"),
 		appendsToOldAndNew, appendsToOldAndNew)},
+	{name: "makes the table anew, without rows", lost: all, why: "is gone", unclear: true, steps: once(recreates(0))},
 	{name: "makes the table anew", lost: all, why: "is gone", early: removed, unclear: true, steps: once(recreates(3))},
 	{name: "makes the table anew, up to the same id", lost: all, why: gone, early: removed, unclear: true, steps: once(recreates(9))},
 	{name: "makes the table anew, with more snapshots", lost: all, why: gone, early: removed, unclear: true, steps: once(recreates(12))},
