@@ -56,7 +56,7 @@ func TestManyProcesses(t *testing.T) {
 	program := build(t)
 	location := tabletest.CopyTable(t, "append-partitioned")
 	base := latestOf(t, location)
-	before := notUsed(t, location)
+	before, rows := notUsed(t, location), rowsAt(t, location)
 	tbl := tabletest.Load(t, location, map[string]string{"commit.max-retries": "10000"})
 	buckets, err := snapshot.LiveFiles(t.Context(), tbl, base, table.Filter{})
 	if err != nil {
@@ -110,6 +110,28 @@ func TestManyProcesses(t *testing.T) {
 	if left := notUsed(t, location); len(left) != len(before) {
 		t.Errorf("left behind: %v", left)
 	}
+	checkCopies(t, rows, rowsAt(t, location), 2*rounds, 2*processes*rounds*int(source.File.RowCount))
+}
+
+// checkCopies makes sure that the rows are those of before and so many more, each of
+// them that many times.
+func checkCopies(t *testing.T, before, after []string, times, more int) {
+	t.Helper()
+	count := map[string]int{}
+	for _, row := range after {
+		count[row]++
+	}
+	for _, row := range before {
+		count[row]--
+	}
+	for row, n := range count {
+		if n < 0 || n%times != 0 {
+			t.Errorf("row %s is there %d times more, want a multiple of %d", row, n, times)
+		}
+	}
+	if len(after) != len(before)+more {
+		t.Errorf("%d rows after %d, want %d more", len(after), len(before), more)
+	}
 }
 
 // appendCopies adds copies of a file to a partition, as a writer would, and returns the
@@ -157,7 +179,7 @@ func appendCopies(t *testing.T, tbl *table.Table, e *snapshot.ManifestEntry, par
 func TestTwiceAtOnce(t *testing.T) {
 	program := build(t)
 	lost := 0
-	for range 10 {
+	for range 20 {
 		location := tabletest.CopyTable(t, "append-unpartitioned")
 		base := latestOf(t, location)
 		_, rows := tabletest.Expected(t, "append-unpartitioned")
