@@ -29,8 +29,10 @@ const manyAttempts = "commit.max-retries=10000"
 
 // compactProcess runs the program and returns the exit code and the result.
 func compactProcess(program, location string, flags ...string) (code int, status string, id int64, err error) {
-	args := append([]string{"compact", location, "-o", "json", "--lock", "none", "--parallelism", "1",
-		"--table-option", "compaction.min.file-num=2", "--table-option", manyAttempts}, flags...)
+	args := append([]string{
+		"compact", location, "-o", "json", "--lock", "none", "--parallelism", "1",
+		"--table-option", "compaction.min.file-num=2", "--table-option", manyAttempts,
+	}, flags...)
 	out, err := exec.Command(program, args...).Output()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
