@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -87,19 +88,10 @@ func TestManyProcesses(t *testing.T) {
 	if err := all.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	seen, users := map[int64]bool{}, map[string]bool{}
-	for _, of := range ids {
-		for _, id := range of {
-			s, err := snapshot.Read(t.Context(), tbl, id)
-			if err != nil || seen[id] || users[s.CommitUser] {
-				t.Fatalf("snapshot %d of %s: there already, or %v", id, s.CommitUser, err)
-			}
-			seen[id], users[s.CommitUser] = true, true
-		}
-	}
 	last := latestOf(t, location)
-	if want := base.ID + int64(2*processes*rounds); last.ID != want || len(seen) != 2*processes*rounds {
-		t.Errorf("the last of %d snapshots is %d, want %d", len(seen), last.ID, want)
+	checkIDs(t, tbl, slices.Concat(ids...))
+	if want := base.ID + int64(2*processes*rounds); last.ID != want {
+		t.Errorf("the last snapshot is %d, want %d", last.ID, want)
 	}
 	if buckets, err = snapshot.LiveFiles(t.Context(), tbl, last, table.Filter{}); err != nil {
 		t.Fatal(err)
@@ -113,6 +105,20 @@ func TestManyProcesses(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 	checkCopies(t, rows, rowsAt(t, location), 2*rounds, 2*processes*rounds*int(source.File.RowCount))
+}
+
+// checkIDs makes sure that each snapshot was reported once, and that no two have the
+// same user.
+func checkIDs(t *testing.T, tbl *table.Table, ids []int64) {
+	t.Helper()
+	seen, users := map[int64]bool{}, map[string]bool{}
+	for _, id := range ids {
+		s, err := snapshot.Read(t.Context(), tbl, id)
+		if err != nil || seen[id] || users[s.CommitUser] {
+			t.Fatalf("snapshot %d: there already, or its user, or %v", id, err)
+		}
+		seen[id], users[s.CommitUser] = true, true
+	}
 }
 
 // checkCopies makes sure that the rows are those of before and so many more, each of
