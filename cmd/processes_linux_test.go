@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -29,8 +30,10 @@ const manyAttempts = "commit.max-retries=10000"
 
 // compactProcess runs the program and returns the exit code and the result.
 func compactProcess(program, location string, flags ...string) (code int, status string, id int64, err error) {
-	args := append([]string{"compact", location, "-o", "json", "--lock", "none", "--parallelism", "1",
-		"--table-option", "compaction.min.file-num=2", "--table-option", manyAttempts}, flags...)
+	args := append([]string{
+		"compact", location, "-o", "json", "--lock", "none", "--parallelism", "1",
+		"--table-option", "compaction.min.file-num=2", "--table-option", manyAttempts,
+	}, flags...)
 	out, err := exec.Command(program, args...).Output()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
@@ -56,7 +59,7 @@ func TestManyProcesses(t *testing.T) {
 	program := build(t)
 	location := tabletest.CopyTable(t, "append-partitioned")
 	base := latestOf(t, location)
-	before := notUsed(t, location)
+	before, rows := notUsed(t, location), rowsAt(t, location)
 	tbl := tabletest.Load(t, location, map[string]string{"commit.max-retries": "10000"})
 	buckets, err := snapshot.LiveFiles(t.Context(), tbl, base, table.Filter{})
 	if err != nil {
@@ -85,19 +88,10 @@ func TestManyProcesses(t *testing.T) {
 	if err := all.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	seen, users := map[int64]bool{}, map[string]bool{}
-	for _, of := range ids {
-		for _, id := range of {
-			s, err := snapshot.Read(t.Context(), tbl, id)
-			if err != nil || seen[id] || users[s.CommitUser] {
-				t.Fatalf("snapshot %d of %s: there already, or %v", id, s.CommitUser, err)
-			}
-			seen[id], users[s.CommitUser] = true, true
-		}
-	}
 	last := latestOf(t, location)
-	if want := base.ID + int64(2*processes*rounds); last.ID != want || len(seen) != 2*processes*rounds {
-		t.Errorf("the last of %d snapshots is %d, want %d", len(seen), last.ID, want)
+	checkIDs(t, tbl, slices.Concat(ids...))
+	if want := base.ID + int64(2*processes*rounds); last.ID != want {
+		t.Errorf("the last snapshot is %d, want %d", last.ID, want)
 	}
 	if buckets, err = snapshot.LiveFiles(t.Context(), tbl, last, table.Filter{}); err != nil {
 		t.Fatal(err)
@@ -109,6 +103,42 @@ func TestManyProcesses(t *testing.T) {
 	}
 	if left := notUsed(t, location); len(left) != len(before) {
 		t.Errorf("left behind: %v", left)
+	}
+	checkCopies(t, rows, rowsAt(t, location), 2*rounds, 2*processes*rounds*int(source.File.RowCount))
+}
+
+// checkIDs makes sure that each snapshot was reported once, and that no two have the
+// same user.
+func checkIDs(t *testing.T, tbl *table.Table, ids []int64) {
+	t.Helper()
+	seen, users := map[int64]bool{}, map[string]bool{}
+	for _, id := range ids {
+		s, err := snapshot.Read(t.Context(), tbl, id)
+		if err != nil || seen[id] || users[s.CommitUser] {
+			t.Fatalf("snapshot %d: there already, or its user, or %v", id, err)
+		}
+		seen[id], users[s.CommitUser] = true, true
+	}
+}
+
+// checkCopies makes sure that the rows are those of before and so many more, each of
+// them that many times.
+func checkCopies(t *testing.T, before, after []string, times, more int) {
+	t.Helper()
+	count := map[string]int{}
+	for _, row := range after {
+		count[row]++
+	}
+	for _, row := range before {
+		count[row]--
+	}
+	for row, n := range count {
+		if n < 0 || n%times != 0 {
+			t.Errorf("row %s is there %d times more, want a multiple of %d", row, n, times)
+		}
+	}
+	if len(after) != len(before)+more {
+		t.Errorf("%d rows after %d, want %d more", len(after), len(before), more)
 	}
 }
 
@@ -157,7 +187,7 @@ func appendCopies(t *testing.T, tbl *table.Table, e *snapshot.ManifestEntry, par
 func TestTwiceAtOnce(t *testing.T) {
 	program := build(t)
 	lost := 0
-	for range 10 {
+	for range 20 {
 		location := tabletest.CopyTable(t, "append-unpartitioned")
 		base := latestOf(t, location)
 		_, rows := tabletest.Expected(t, "append-unpartitioned")

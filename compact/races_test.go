@@ -96,6 +96,27 @@ func (w *world) commitOf(t *testing.T, files map[string]string, messages ...snap
 	return store.Files()
 }
 
+// exchangeLatest gives the latest snapshot the id of the one before it, as when others
+// have rolled that back first.
+func (w *world) exchangeLatest(t *testing.T, files map[string]string) map[string]string {
+	t.Helper()
+	store := faultio.NewMemory(files)
+	tbl := w.Table(t, store)
+	s, err := snapshot.Latest(t.Context(), tbl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = store.Remove(t.Context(), tbl.SnapshotPath(s.ID))
+	s.ID--
+	data, err := s.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	store.Set(tbl.SnapshotPath(s.ID), string(data))
+	store.Set(tbl.SnapshotDir()+"/LATEST", fmt.Sprint(s.ID))
+	return store.Files()
+}
+
 func commit(t testing.TB, tbl *table.Table, messages []snapshot.CommitMessage) (*snapshot.Snapshot, error) {
 	base, err := snapshot.Latest(t.Context(), tbl)
 	if err != nil {
@@ -205,6 +226,7 @@ func TestInputsExpire(t *testing.T) {
 	}
 	for name, files := range map[string]map[string]string{
 		"dropped": w.commitOf(t, w.Files, dropped),
+		"dropped by a snapshot of the planned one's id": w.exchangeLatest(t, w.commitOf(t, w.Files, dropped)),
 		"missing": w.commitOf(t, w.Files),
 		"at once": w.Files,
 	} {
@@ -220,7 +242,7 @@ func TestInputsExpire(t *testing.T) {
 					}
 				}
 			})
-			if name == "dropped" {
+			if strings.HasPrefix(name, "dropped") {
 				after := newWorld(t, files)
 				after.tasks = w.tasks - 1
 				if lost := r.report.Lost; len(lost) != 1 || !errors.Is(lost[0].Err, snapshot.ErrConflict) || !strings.Contains(lost[0].Err.Error(), "p=b") {
@@ -241,6 +263,22 @@ func TestInputsExpire(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestDropped drops the table after it was planned: the race is lost, and nothing is
+// left.
+func TestDropped(t *testing.T) {
+	w := openWorld(t, "append-partitioned", 2)
+	r := w.runWith(t, func(e compact.Event, store *faultio.Memory) {
+		if e.Planned != nil {
+			for p := range store.Files() {
+				_ = store.Remove(t.Context(), p)
+			}
+		}
+	})
+	if files := r.Store.Files(); !errors.Is(r.err, snapshot.ErrConflict) || len(files) > 0 {
+		t.Errorf("got %v; files %v", r.err, files)
 	}
 }
 

@@ -187,7 +187,7 @@ type changes struct {
 	base  *snapshot.Snapshot
 
 	mu   sync.Mutex
-	id   int64 // of the snapshot that was looked at last
+	list string // the delta list of the snapshot that was looked at last: ids can be used again
 	live map[string]bool
 }
 
@@ -200,17 +200,20 @@ func (c *changes) why(ctx context.Context, task Task, missing error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
 	latest, err := snapshot.Latest(ctx, c.table)
-	if err != nil || latest == nil || latest.ID == c.base.ID {
+	switch {
+	case err == nil && latest == nil: // the table was dropped
+		return fmt.Errorf("snapshot %d, which was compacted, is gone: %w: %w", c.base.ID, snapshot.ErrConflict, missing)
+	case err != nil || latest.DeltaManifestList == c.base.DeltaManifestList:
 		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.id != latest.ID {
+	if c.list != latest.DeltaManifestList {
 		buckets, err := snapshot.LiveFiles(ctx, c.table, latest, table.Filter{})
 		if err != nil {
 			return nil
 		}
-		c.id, c.live = latest.ID, map[string]bool{}
+		c.list, c.live = latest.DeltaManifestList, map[string]bool{}
 		for _, b := range buckets {
 			for _, e := range b.Files {
 				c.live[e.File.FileName] = true

@@ -173,6 +173,14 @@ type field struct {
 // createTable makes an empty table. Its writers do not compact or expire on their own.
 func createTable(t *testing.T, spec tableSpec) table {
 	t.Helper()
+	tbl := table{path: filepath.Join(t.TempDir(), "wh.db", "t")}
+	java(t, createStep(t, tbl, spec))
+	return tbl
+}
+
+// createStep is the step that makes an empty table.
+func createStep(t *testing.T, tbl table, spec tableSpec) javaStep {
+	t.Helper()
 	options := map[string]string{"write-only": "true"}
 	for k, v := range spec.Options {
 		options[k] = v
@@ -182,14 +190,11 @@ func createTable(t *testing.T, spec tableSpec) table {
 	if err != nil {
 		t.Fatalf("encoding a table spec: %v", err)
 	}
-	dir := t.TempDir()
-	file := filepath.Join(dir, "spec.json")
+	file := filepath.Join(t.TempDir(), "spec.json")
 	if err := os.WriteFile(file, data, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	tbl := table{path: filepath.Join(dir, "wh.db", "t")}
-	java(t, step("create", tbl, "--spec", file))
-	return tbl
+	return step("create", tbl, "--spec", file)
 }
 
 // writeStep is the step that writes rows, JSON objects, in one commit.

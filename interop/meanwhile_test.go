@@ -5,6 +5,7 @@ package interop
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,71 +14,6 @@ import (
 	"testing"
 	"time"
 )
-
-// meanwhile is what Java does while a compaction stands still.
-type meanwhile struct {
-	name  string
-	steps func(t *testing.T, tbl table) []javaStep
-	lost  string // partitions that the run gives up; "all" leaves nothing to commit
-	// unclear says that Java takes the planned snapshot back: a run that has begun to
-	// publish may end with 6 then.
-	unclear bool
-	refused bool // the next run refuses the table
-}
-
-var partitionedFields = []field{{"id", "INT NOT NULL"}, {"p", "STRING NOT NULL"}, {"v", "STRING"}}
-
-// partitionedRows are rows of one partition, n ids from the first on.
-func partitionedRows(partition string, first, n int, value string) []string {
-	rows := make([]string, n)
-	for i := range rows {
-		rows[i] = fmt.Sprintf(`{"id":%d,"p":"%s","v":"%s %d"}`, first+i, partition, value, first+i)
-	}
-	return rows
-}
-
-func writes(batches ...[]string) func(*testing.T, table) []javaStep {
-	return func(t *testing.T, tbl table) (steps []javaStep) {
-		for _, rows := range batches {
-			steps = append(steps, writeStep(t, tbl, rows))
-		}
-		return steps
-	}
-}
-
-func steps(lines ...[]string) func(*testing.T, table) []javaStep {
-	return func(_ *testing.T, tbl table) (all []javaStep) {
-		for _, l := range lines {
-			all = append(all, step(l[0], tbl, l[1:]...))
-		}
-		return all
-	}
-}
-
-var meanwhiles = []meanwhile{
-	{name: "appends", steps: writes(partitionedRows("a", 1000, 5, "new"), partitionedRows("d", 0, 5, "new"))},
-	{name: "overwrites a partition", lost: "a", steps: func(t *testing.T, tbl table) []javaStep {
-		return []javaStep{append(writeStep(t, tbl, partitionedRows("a", 0, 3, "over")), "--overwrite")}
-	}},
-	{name: "drops a partition", lost: "b", steps: steps([]string{"drop-partition", "--partition", "p=b"})},
-	{name: "compacts a partition", lost: "c", steps: steps([]string{"compact", "--full", "--where", "p=c", "--no-expire", "--out", os.DevNull})},
-	{name: "compacts all", lost: "all", steps: steps([]string{"compact", "--full", "--no-expire", "--out", os.DevNull})},
-	{name: "compacts all and expires", lost: "all", steps: steps([]string{"compact", "--full", "--out", os.DevNull}, []string{"expire", "--retain", "1", "--out", os.DevNull})},
-	{name: "appends and expires", steps: func(t *testing.T, tbl table) []javaStep {
-		return []javaStep{writeStep(t, tbl, partitionedRows("a", 1000, 5, "new")), step("expire", tbl, "--retain", "1", "--out", os.DevNull)}
-	}},
-	{name: "adds a column", steps: steps([]string{"alter", "--changes", `[{"op":"addColumn","name":"w","type":"INT"}]`})},
-	{name: "rolls back", lost: "all", unclear: true, steps: steps([]string{"rollback", "--to", "5"})},
-	{name: "turns on deletion vectors", lost: "all", refused: true, steps: steps([]string{"alter", "--changes", `[{"op":"setOption","key":"deletion-vectors.enabled","value":"true"}]`})},
-}
-
-// rescale gives a partition another number of buckets, as INSERT OVERWRITE does.
-var rescale = meanwhile{name: "rescales a partition", lost: "a", steps: func(t *testing.T, tbl table) []javaStep {
-	return []javaStep{
-		step("alter", tbl, "--changes", `[{"op":"setOption","key":"bucket","value":"4"}]`),
-		append(writeStep(t, tbl, partitionedRows("a", 0, 9, "rescaled")), "--overwrite"),
-	}
-}}
 
 // TestMeanwhile lets Java change a table while a compaction stands still after it was
 // planned, or just before it publishes. Tasks whose files Java has changed are given
@@ -91,95 +27,201 @@ func TestMeanwhile(t *testing.T) {
 	} {
 		spec.PartitionKeys = []string{"p"}
 		template := createTable(t, spec)
+		var batches [][]string
 		for i := range 3 {
 			for _, p := range []string{"a", "b", "c"} {
-				write(t, template, partitionedRows(p, 20*i, 30, fmt.Sprint("batch ", i)))
+				batches = append(batches, partitionedRows(p, 20*i, 30, fmt.Sprint("batch ", i)))
 			}
 		}
-		all := meanwhiles
-		if name != "append" {
-			all = append(slices.Clone(all), rescale)
-		}
-		for _, m := range all {
-			if name != "append" && m.refused {
-				continue // Java does not let it be turned on, or says that it needs other things
+		write(t, template, batches...)
+		for _, m := range meanwhiles {
+			if len(m.kinds) > 0 && !slices.Contains(m.kinds, name) {
+				continue
 			}
-			for when, pause := range map[string]string{"planned": "before create bucket-*/*", "publishing": "before put snapshot/snapshot-*"} {
-				m := m
-				if m.refused && when == "publishing" {
-					m.lost = "" // which is not before the commit any more: there are no vectors yet
-				}
-				t.Run(name+", Java "+m.name+", "+when, func(t *testing.T) { m.race(t, program, template, pause) })
-			}
+			t.Run(name+", Java "+m.name, func(t *testing.T) {
+				t.Parallel()
+				m.test(t, program, template, spec)
+			})
 		}
 	}
 }
 
-func (m meanwhile) race(t *testing.T, program string, template table, pause string) {
-	alone, tbl := template.clone(t), template.clone(t)
-	java(t, m.steps(t, alone)...)
-	goOn := filepath.Join(t.TempDir(), "go-on")
+// test stops a run at both points. What follows the first pause is done before the
+// attempts to publish after it.
+func (m meanwhile) test(t *testing.T, program string, template table, spec tableSpec) {
+	alone := template.clone(t)
+	for _, steps := range m.steps {
+		java(t, steps(t, alone, spec)...)
+	}
+	r := race{meanwhile: m, program: program, spec: spec, want: dump(t, alone)}
+	var publishing []string
+	for n := range m.steps {
+		publishing = append(publishing, fmt.Sprint("before put snapshot/snapshot-* ", n+1))
+	}
+	t.Run("planned", func(t *testing.T) {
+		r := r
+		if r.early != "" {
+			r.why = r.early
+		}
+		r.run(t, template.clone(t), append([]string{"before create bucket-*/* 1"}, publishing[:len(publishing)-1]...))
+	})
+	t.Run("publishing", func(t *testing.T) {
+		r := r
+		if r.late != "" {
+			r.lost = strings.TrimPrefix(r.late, "nothing")
+		}
+		r.run(t, template.clone(t), publishing)
+	})
+}
+
+// race is one run of tablectl beside Java.
+type race struct {
+	meanwhile
+	program string
+	spec    tableSpec
+	want    []string // the rows in the end
+	ours    []string // files that tablectl has written
+}
+
+// run starts tablectl, has Java do its steps at the pauses, and checks what comes out.
+func (r race) run(t *testing.T, tbl table, pauses []string) {
+	var points, files []string
+	for i, pause := range pauses {
+		files = append(files, filepath.Join(t.TempDir(), fmt.Sprint("go-on-", i)))
+		points = append(points, "pause "+pause+" "+files[i])
+	}
 	type ended struct {
 		outcome
 		err error
 	}
 	end := make(chan ended, 1)
+	seen := filesOf(t, tbl)
 	go func() {
-		o, err := runProgram(program, tbl, []string{"TABLECTL_FAILPOINT=pause " + pause + " 1 " + goOn}, "--parallelism", "1")
+		o, err := runProgram(r.program, tbl, []string{"TABLECTL_FAILPOINT=" + strings.Join(points, ";")}, "--parallelism", "1")
 		end <- ended{o, err}
 	}()
-	for range 600 {
-		if _, err := os.Stat(goOn + ".reached"); err == nil {
-			break
+	for i, steps := range r.steps {
+		waitFor(t, files[i]+".reached")
+		r.ours = append(r.ours, without(filesOf(t, tbl), seen)...)
+		java(t, steps(t, tbl, r.spec)...)
+		seen = append(filesOf(t, tbl), r.ours...)
+		if err := os.WriteFile(files[i], nil, 0o644); err != nil {
+			t.Fatal(err)
 		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	java(t, m.steps(t, tbl)...)
-	if err := os.WriteFile(goOn, nil, 0o644); err != nil {
-		t.Fatal(err)
 	}
 	o := <-end
 	if o.err != nil {
 		t.Fatal(o.err)
 	}
-	m.checkEnd(t, o.outcome)
-	want := dump(t, alone)
-	requireRows(t, dump(t, tbl), want)
-	if o.code != exitUnknown {
-		if got, javas := leftovers(t, tbl), leftovers(t, alone); len(got) != len(javas) {
-			t.Errorf("left behind: %v; by Java alone: %v", got, javas)
-		}
-	}
+	r.ours = append(r.ours, without(filesOf(t, tbl), seen)...)
+	r.checkEnd(t, o.outcome)
+	requireRows(t, dump(t, tbl), r.want)
+	r.checkFiles(t, tbl, o.outcome)
 	next := compact(t, tbl)
-	if m.refused && next.code != exitUnsupported || !m.refused && next.code != exitDone {
+	if r.refused && next.code != exitUnsupported || !r.refused && next.code != exitDone {
 		t.Errorf("the next run: %v", next)
 	}
-	requireRows(t, dump(t, tbl), want)
+	requireRows(t, dump(t, tbl), r.want)
 }
 
-// checkEnd checks the exit code, and which partitions were given up.
-func (m meanwhile) checkEnd(t *testing.T, o outcome) {
+// checkEnd checks the exit code, and which buckets were given up, and why.
+func (r race) checkEnd(t *testing.T, o outcome) {
 	t.Helper()
-	lost := map[string]bool{}
+	lost := []string{}
 	for _, l := range o.result.Lost {
-		lost[l.Partition["p"]] = true
-		if l.Message == "" {
-			t.Errorf("no reason for the loss of %v", l.Partition)
-		}
+		lost = append(lost, fmt.Sprint(l.Partition["p"], "/", l.Bucket))
+		r.checkWhy(t, l.Message)
+	}
+	slices.Sort(lost)
+	want := strings.Fields(r.lost)
+	if r.spec.Options["bucket"] == "" { // a partition is one task
+		want = slices.DeleteFunc(want, func(bucket string) bool { return strings.HasSuffix(bucket, "/1") })
 	}
 	switch {
-	case m.unclear && o.code == exitUnknown && o.result.Status == "unknown":
-	case m.lost == "all":
+	case r.unclear && o.code == exitUnknown && o.result.Status == "unknown":
+	case r.lost == all:
 		if o.code != exitLostRace || o.result.Status != "failed" {
-			t.Errorf("%v, want a lost race", o)
+			t.Fatalf("%v, want a lost race", o)
 		}
-	case m.lost == "":
+		r.checkWhy(t, o.result.Error.Message)
+	case len(want) == 0:
 		if o.code != exitDone || o.result.Status != "committed" || len(lost) > 0 {
 			t.Errorf("%v, lost %v; want a commit of everything", o, lost)
 		}
-	case o.code != exitPartly || o.result.Status != "committed" || len(lost) != 1 || !lost[m.lost]:
-		t.Errorf("%v, lost %v; want a commit without %s", o, lost, m.lost)
+	case o.code != exitPartly || o.result.Status != "committed" || !slices.Equal(lost, want):
+		t.Errorf("%v, lost %v; want a commit without %v", o, lost, want)
 	}
+}
+
+func (r race) checkWhy(t *testing.T, message string) {
+	t.Helper()
+	if r.why == "" || !strings.Contains(message, r.why) {
+		t.Errorf("the reason is %q, want one with %q", message, r.why)
+	}
+}
+
+// checkFiles makes sure that of what tablectl wrote only what it committed is there,
+// and that nothing of it is listed as left behind.
+func (r race) checkFiles(t *testing.T, tbl table, o outcome) {
+	t.Helper()
+	now := filesOf(t, tbl)
+	var there []string
+	for _, f := range r.ours {
+		if slices.Contains(now, f) {
+			there = append(there, f)
+		}
+	}
+	data := 0
+	for _, f := range there {
+		if strings.HasSuffix(f, ".parquet") {
+			data++
+		}
+	}
+	switch {
+	case o.code == exitUnknown:
+		return
+	case o.code == exitLostRace && len(there) > 0:
+		t.Errorf("these files of a run that has lost are there: %v", there)
+	case o.code != exitLostRace && data != o.result.FilesAdded:
+		t.Errorf("%d data files were committed, %d are there: %v", o.result.FilesAdded, data, there)
+	}
+	for _, f := range leftovers(t, tbl) {
+		if slices.Contains(r.ours, f) {
+			t.Errorf("%s is left behind", f)
+		}
+	}
+}
+
+// waitFor waits until a file is there.
+func waitFor(t *testing.T, file string) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Stat(file); err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s is not there: tablectl has never come to that operation", file)
+		}
+	}
+}
+
+// filesOf are the files of a table that may be there now; Java may be removing some.
+func filesOf(t *testing.T, tbl table) (files []string) {
+	t.Helper()
+	err := fs.WalkDir(os.DirFS(tbl.path), ".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && filepath.Base(path) != "LATEST" && filepath.Base(path) != "EARLIEST" {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func without(files, others []string) []string {
+	return slices.DeleteFunc(files, func(f string) bool { return slices.Contains(others, f) })
 }
 
 // leftovers are what tablectl inspect lists.
@@ -199,7 +241,7 @@ func leftovers(t *testing.T, tbl table) []string {
 	}
 	var paths []string
 	for _, l := range document.Leftovers {
-		paths = append(paths, strings.TrimPrefix(l.Path, tbl.path))
+		paths = append(paths, l.Path)
 	}
 	return paths
 }

@@ -44,6 +44,7 @@ type compactResult struct {
 	Skipped        map[string]int `json:"skipped"`
 	Lost           []struct {
 		Partition map[string]string `json:"partition"`
+		Bucket    int               `json:"bucket"`
 		Message   string            `json:"message"`
 	} `json:"lost"`
 	Error *struct {

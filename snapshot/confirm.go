@@ -148,7 +148,30 @@ func (c *committer) followed(ctx context.Context, latest *Snapshot, data []byte)
 	case rolledBack:
 		return false, &verdictError{fmt.Sprintf("the hint names snapshot %d", to)}
 	}
-	return true, nil
+	return c.whole(ctx, latest.ID+1, data)
+}
+
+// whole decides about our snapshot when it is the newest and the one that it follows
+// is gone: what it refers to cannot have expired, so if that is not there, the table
+// was dropped before we published. Ours is removed then, lest it turn up in a table
+// that is made in the same place.
+func (c *committer) whole(ctx context.Context, id int64, data []byte) (bool, error) {
+	p, err := c.table.ManifestPath(c.deltaList)
+	if err != nil {
+		return false, err
+	}
+	there, err := fileio.Exists(ctx, c.table.IO, p)
+	if err != nil || there {
+		return there, err
+	}
+	ids, err := IDs(ctx, c.table)
+	switch {
+	case err != nil:
+		return false, err
+	case len(ids) > 0 && ids[len(ids)-1] > id:
+		return false, fmt.Errorf("snapshot %d was published meanwhile", ids[len(ids)-1])
+	}
+	return false, c.removeOurs(ctx, id, data)
 }
 
 // alive reports whether outputs and inputs of the commit are live in a snapshot.

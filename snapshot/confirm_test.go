@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -100,6 +101,49 @@ func rollBackUnseen(t *testing.T, store *faultio.Memory) {
 	t.Helper()
 	store.Set(hint, "1")
 	store.Remove(t.Context(), location+second)
+}
+
+// TestDropped drops the table while a commit publishes, and makes another one in its
+// place: nothing of the commit may be left there.
+func TestDropped(t *testing.T) {
+	put, open := faultio.On(faultio.Put, third), faultio.On(faultio.Open, third)
+	for _, c := range []struct {
+		name  string
+		when  func(faultio.Op) bool // nil: before publishing begins
+		n     int
+		after map[string]string
+		want  error
+	}{
+		{"before", nil, 0, nil, ErrConflict},
+		{"at the put", put, 1, nil, ErrConflict},
+		{"at the put, and made anew", put, 1, map[string]string{location + "/schema/schema-0": "{}"}, ErrConflict},
+		{"at the first look", open, 2, nil, ErrCommitUnknown},
+		{"at the last look", open, 3, nil, ErrCommitUnknown},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store, tbl := openTable(t, "append-partitioned", 2)
+				base := latest(t, tbl)
+				b := firstLive(t, tbl, base)
+				others := sync.OnceFunc(func() {
+					for p := range store.Files() {
+						store.Remove(t.Context(), p)
+					}
+					store.SetAll(c.after)
+				})
+				o := options("me")
+				if c.when == nil {
+					o.BeforePublish = func(int64) { others() }
+				} else {
+					tbl.IO = faultio.New(store, first(c.n, c.when, others))
+				}
+				_, err := Commit(t.Context(), tbl, base, []CommitMessage{message(b, b.Files, "x")}, o)
+				if !errors.Is(err, c.want) || len(store.Files()) != len(c.after) {
+					t.Errorf("got %v; files %v", err, slices.Sorted(maps.Keys(store.Files())))
+				}
+			})
+		})
+	}
 }
 
 // TestConfirm lets others do two things while our snapshot, which has been written,

@@ -22,7 +22,7 @@ public final class Main {
     public static void main(String[] argv) throws Exception {
         if (argv.length == 0) {
             System.err.println(
-                    "usage: create|write|delete|analyze|alter|compact|dump|sweep|count|files|inspect|gen|tag|"
+                    "usage: create|drop|write|delete|analyze|alter|compact|dump|sweep|count|files|inspect|gen|tag|"
                             + "branch|expire|copy|say|batch ...");
             System.exit(2);
         }
@@ -53,6 +53,9 @@ public final class Main {
         switch (a.cmd) {
             case "create":
                 Tables.create(a);
+                return;
+            case "drop":
+                Tables.drop(a);
                 return;
             case "alter":
                 Tables.alter(a);
