@@ -58,7 +58,7 @@ func (w *world) judge(t *testing.T, r result) error {
 		e.Status = faulttest.Unknown
 	}
 	if err := w.Judge(t, r.Run, e); err != nil {
-		return fmt.Errorf("%w (the run says: %w)", err, r.err)
+		return errors.Join(err, r.err)
 	}
 	if r.err == nil {
 		return w.judgeReport(t, r)
