@@ -28,6 +28,7 @@ const patience = time.Hour
 type commandRun struct {
 	*faulttest.Run
 	world  *faulttest.World
+	args   []string       // of the command, beside what it always has
 	signal syscall.Signal // that was sent, if any
 	code   int
 	stdout bytes.Buffer
@@ -36,7 +37,7 @@ type commandRun struct {
 }
 
 // start runs the command on the store of a run.
-func (c *commandRun) start(ctx context.Context, parallelism int, n int) {
+func (c *commandRun) start(ctx context.Context, n int) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var once sync.Once
 	send := func(s syscall.Signal) {
@@ -47,7 +48,8 @@ func (c *commandRun) start(ctx context.Context, parallelism int, n int) {
 	}
 	c.Cancel = func() { send([]syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}[n%3]) }
 	defer time.AfterFunc(patience, func() { send(syscall.SIGTERM) }).Stop()
-	args := []string{"compact", faulttest.Location, "-o", "json", "--lock", "none", "--parallelism", itoa(parallelism), "--memory", "1gb"}
+	args := []string{"compact", faulttest.Location, "-o", "json", "--lock", "none", "--parallelism", "1", "--memory", "1gb"}
+	args = append(args, c.args...)
 	for _, k := range slices.Sorted(maps.Keys(faulttest.Overrides)) {
 		args = append(args, "--table-option", k+"="+faulttest.Overrides[k])
 	}
@@ -160,12 +162,12 @@ func (c *commandRun) judgeError(want ...int) error {
 
 // faultLoop runs the command again and again, each time with something else going
 // wrong, and judges each run.
-func faultLoop(t *testing.T, w *faulttest.World, parallelism int, p faulttest.Plan) {
+func faultLoop(t *testing.T, w *faulttest.World, args []string, p faulttest.Plan) {
 	n := 0
 	w.Loop(t, p, func(inside *testing.T, r *faulttest.Run) (func() error, error) {
 		n++
-		c := &commandRun{Run: r, world: w}
-		c.start(inside.Context(), parallelism, n)
+		c := &commandRun{Run: r, world: w, args: args}
+		c.start(inside.Context(), n)
 		var err error
 		if c.code != 0 {
 			err = fmt.Errorf("exit code %d", c.code)
@@ -183,31 +185,35 @@ func raceDetector() bool {
 func TestFaults(t *testing.T) {
 	all := slices.Sorted(maps.Keys(faulttest.Plans))
 	some := []string{"broken store", "cancel", "cancel and removal fails", "cancel with a lost reply", "error", "exists", "lost reply"}
+	verifying := []string{"cancel", "error", "hang"}
 	if raceDetector() { // it takes its time, and looks at goroutines only
 		all = []string{"cancel", "late hang", "lost reply"}
-		some = all
+		some, verifying = all, all
 	}
 	for _, c := range []struct {
 		table string
 		at    int64 // a snapshot, for append tables
 		plans []string
+		args  []string
 	}{
-		{"append-file-index", 2, all},
-		{"append-bucketed", 3, some},
-		{"pk-upgrade", 0, all}, // lifts files to a higher level, and merges others
-		{"pk-partial-update", 0, some},
+		{"append-file-index", 2, all, nil},
+		{"append-bucketed", 3, some, nil},
+		{"pk-upgrade", 0, all, nil}, // lifts files to a higher level, and merges others
+		{"pk-partial-update", 0, some, nil},
+		{"append-file-index", 2, verifying, []string{"--verify"}},
+		{"pk-partial-update", 0, verifying, []string{"--verify"}},
 	} {
-		t.Run(c.table, func(t *testing.T) {
+		t.Run(strings.Join(append([]string{c.table}, c.args...), " "), func(t *testing.T) {
 			w := faulttest.Open(t, c.table, c.at)
 			// What libraries share is made outside of any bubble.
-			warm := &commandRun{Run: w.Start(func(*faulttest.Run) faultio.Hook { return faultio.Chain() }), world: w}
-			warm.start(t.Context(), 1, 0)
+			warm := &commandRun{Run: w.Start(func(*faulttest.Run) faultio.Hook { return faultio.Chain() }), world: w, args: c.args}
+			warm.start(t.Context(), 0)
 			if err := warm.judge(t); err != nil {
 				t.Fatal(err)
 			}
 			t.Parallel()
 			for _, name := range c.plans {
-				t.Run(name, func(t *testing.T) { faultLoop(t, w, 1, faulttest.Plans[name]) })
+				t.Run(name, func(t *testing.T) { faultLoop(t, w, c.args, faulttest.Plans[name]) })
 			}
 		})
 	}

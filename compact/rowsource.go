@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 
 	"tablectl/internal/cast"
@@ -74,7 +75,7 @@ func (v *verifier) open(ctx context.Context, task Task, name string, fields []ty
 		}
 		r.columns = append(r.columns, c)
 	}
-	if r.file, err = v.table.IO.Open(ctx, p); err != nil {
+	if r.file, err = v.openFile(ctx, p); err != nil {
 		return nil, err
 	}
 	if r.reader, err = readback.New(r.file, r.file.Size(), p, read); err != nil {
@@ -87,6 +88,34 @@ func (v *verifier) open(ctx context.Context, task Task, name string, fields []ty
 	}
 	r.row = make([]types.Value, len(r.columns))
 	return r, nil
+}
+
+// unreadError says that the store did not give what a file holds.
+type unreadError struct{ error }
+
+func (e *unreadError) Unwrap() error { return e.error }
+
+// openFile opens a file whose errors tell a store that fails from a file that is
+// missing, too short or broken.
+func (v *verifier) openFile(ctx context.Context, p string) (fileio.File, error) {
+	f, err := v.table.IO.Open(ctx, p)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	case err != nil:
+		return nil, &unreadError{err}
+	}
+	return storedFile{f}, nil
+}
+
+type storedFile struct{ fileio.File }
+
+func (f storedFile) ReadAt(p []byte, at int64) (int, error) {
+	n, err := f.File.ReadAt(p, at)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = &unreadError{err}
+	}
+	return n, err
 }
 
 func (r *fileRows) next() ([]types.Value, error) {

@@ -64,7 +64,12 @@ func (v *verifier) verify(ctx context.Context, task Task, m snapshot.CommitMessa
 		got := v.newSums()
 		for _, f := range m.Created() {
 			rows := got.rows
-			if err := v.output(ctx, task, f, got); err != nil {
+			err := v.output(ctx, task, f, got)
+			var unread *unreadError
+			switch {
+			case errors.As(err, &unread) || ctx.Err() != nil:
+				return fmt.Errorf("verify: read outputs: %w", err)
+			case err != nil:
 				return fmt.Errorf("verify: %w: %w", err, ErrVerification)
 			}
 			if n := got.rows - rows; n != f.RowCount {
