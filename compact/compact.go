@@ -4,11 +4,11 @@
 // A Plan holds Tasks; a task rewrites files of one bucket as one sequence of
 // files and yields a snapshot.CommitMessage. In tables with primary keys, the files of
 // a bucket are sorted runs on levels; a task merges some of them into files of a higher
-// level, and lifts files there that have nothing to be merged with. Table runs the whole: plan from the
-// latest snapshot, run the tasks with bounded concurrency, commit. Every layer is
-// all or nothing: a task that fails removes its own files, a run that fails
-// removes those of the tasks that had finished, and only a commit whose outcome is
-// unknown removes nothing. The exception are tasks whose bucket other writers change
+// level, and lifts files there that have nothing to be merged with. Table runs the
+// whole: plan from the latest snapshot, run the tasks with bounded concurrency, commit.
+// Every layer is all or nothing: a task that fails removes its own files, a run that
+// fails removes those of the tasks that had finished, and only a commit whose outcome
+// is unknown removes nothing. The exception are tasks whose bucket other writers change
 // meanwhile: these are given up, and the others are committed.
 package compact
 
@@ -103,10 +103,10 @@ func (o Options) withDefaults() Options {
 // publishes one snapshot of kind COMPACT. With nothing to do it publishes nothing.
 // Tasks whose inputs others have changed meanwhile are given up and listed in the
 // report; the snapshot holds the others. With none left, the error wraps
-// snapshot.ErrConflict; where verification fails, ErrVerification. On an error nothing was published and the files it wrote are removed (those
-// that could not be are named in the error), unless the error wraps
-// snapshot.ErrCommitUnknown. The report is never nil and tells how far the run
-// came.
+// snapshot.ErrConflict; where verification fails, ErrVerification. On an error nothing
+// was published and the files it wrote are removed (those that could not be are named
+// in the error), unless the error wraps snapshot.ErrCommitUnknown. The report is never
+// nil and tells how far the run came.
 func Table(ctx context.Context, t *table.Table, o Options) (*Report, error) {
 	o = o.withDefaults()
 	started := o.Now()
